@@ -50,10 +50,9 @@ MORE = [
     ("KeyInstanceSVC", {"pool__init": "cccp", "threshold": 0.0, "pool__max_columns": 5}),
     ("GraphSVC", {"bag_graph": "chain", "mu": 1.0, "tol": 1e-4}),
     ("MarkovNetworkClassifier", {"cardinality": "learned", "fit_intercept": True}),
-    ("MarkovNetworkClassifier", {"alphas": [0.1, 1.0], "cv": 2}),
     ("MarkovNetworkClassifier", {"bag_features": "kernels", "multi_class": "ovr", "cv": 2}),
     ("MarkovNetworkClassifier", {"init": ["instances", "mean", "random"]}),
-    ("BagEnsemble", {"n_estimators": 3, "combine": "vote"}),
+    ("BagEnsemble", {"n_estimators": 3}),
 ]
 
 # (estimator, output) -> the reason for a difference; None stands for every output.

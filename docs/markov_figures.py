@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from bagwise import MarkovNetworkClassifier
+from bagwise import Bags, MarkovNetworkClassifier
+from bagwise.bags.segments import segment_mean
 from bagwise.datasets import load_digits_bags
-from bagwise.plot import cardinality_weights
 
 HERE = Path(__file__).parent
 TABLE = HERE / "results" / "markov" / "ratio.csv"
 TITLES = {"any": "at least one nine", "ratio": "at least 30 %", "majority": "a majority"}
 TRUE_FRACTION = {"any": 0.05, "ratio": 0.3, "majority": 0.51}
+RED, BLUE = "#d1480f", "#3b7dad"
 LINES = {"MIMN": ("#3b7dad", "--"), "GMIMN": ("#2a8a4a", "-."), "mi-SVM": ("#8a8a8a", ":")}
 
 
@@ -67,8 +68,30 @@ def learned_weights() -> None:
         )
         model = MarkovNetworkClassifier(cardinality="learned", n_bins=5, alpha=0.3)
         model.fit(bags, y)
-        figure = cardinality_weights(model, fresh, title=TITLES[rule])
+        figure = draw_weights(model, fresh)
+        figure.suptitle(TITLES[rule])
         figure.savefig(HERE / f"markov_weights_{rule}.png", dpi=100)
+
+
+def draw_weights(model: MarkovNetworkClassifier, bags: Bags) -> Figure:
+    """Draw learned weights, and fractions inferred in bags (filled: predicted positive)."""
+    figure = Figure(figsize=(4.2, 5.4), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    weights = model.cardinality_weights_.reshape(2, -1)
+    edges = np.linspace(0, 1, weights.shape[1] + 1)
+    middle, width = (edges[1:] + edges[:-1]) / 2, edges[1]
+    for row, side, color in zip(weights, ("negative", "positive"), (BLUE, RED), strict=True):
+        shift = width / 4 if side == "positive" else -width / 4
+        above.bar(middle + shift, row, 0.42 * width, color=color, label=f"{side} bags")
+    above.axhline(0, color="black", linewidth=0.8)
+    above.set(xlim=(0, 1), ylabel="weight")
+    above.legend(frameon=False, fontsize="small")
+    shares = segment_mean(1.0 * (model.predict_instances(bags) == 1), bags.offsets)
+    positive, bins = model.predict(bags) == 1, np.linspace(0, 1, 2 * len(middle) + 1).tolist()
+    below.hist(shares[positive], bins=bins, color=RED, alpha=0.8)
+    below.hist(shares[~positive], bins=bins, histtype="step", color=BLUE, linewidth=1.8)
+    below.set(ylabel="bags", xlabel="fraction of positive instances")
+    return figure
 
 
 def posteriors() -> None:

@@ -34,6 +34,7 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
     "MultiLabelMarkovNetwork": "Use sklearn.multioutput.MultiOutputClassifier, which takes Bags.",
     "PathCV": _NO_PATH,
     "SpanningTrees": _TIES,
+    "plot.cardinality_weights": "docs/markov_figures.py of the repository draws it.",
     "plot.LearningCurveDisplay": "Use sklearn.model_selection.LearningCurveDisplay, "
     "which takes Bags.",
     "plot.ScoreStripDisplay": "Use InstanceScoreDisplay, or the strips of bagwise.report.",
@@ -63,6 +64,8 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("AutoBagClassifier", "memory_limit"): "A model may need half of the memory of the computer.",
     ("AutoBagClassifier", "store"): "Leave it out: a fit begins anew. compare(..., out=folder) "
     "keeps every result in a folder.",
+    ("BagEnsemble", "combine"): "Leave it out: decision values are averaged.",
+    ("BagEnsemble", "oob_score"): "Use model_selection.cross_validate_bags.",
     ("BagEnsemble", "bootstrap"): "Leave it out: members draw with replacement.",
     ("BagEnsemble", "max_bags"): "Leave it out: members draw as many bags as there are.",
     ("BagKernelSVC", "metric"): "Leave it out: it belonged to bag_kernel='hausdorff'.",
@@ -78,8 +81,9 @@ PARAMETERS: dict[tuple[str, str], str] = {
         for owner in ("KernelOptions", "RowsClassifier", "LabelProportionSVC", "_Points")
     },
     ("MarkovNetworkClassifier", "chain"): _TIES,
-    ("MarkovNetworkClassifier", "combine"): "Networks of several alphas are averaged; "
-    "model_selection.search chooses one alpha.",
+    ("MarkovNetworkClassifier", "alphas"): "Use model_selection.search, which chooses one alpha: "
+    "averages of several had no gain over it (docs/results/markov.md).",
+    ("MarkovNetworkClassifier", "combine"): "model_selection.search chooses one alpha.",
     ("MarkovNetworkClassifier", "loss"): "Networks are trained for their margin; "
     'probability="sigmoid" gives probabilities of bags.',
     ("MarkovNetworkClassifier", "n_iter_no_change"): _EARLY,
@@ -158,6 +162,8 @@ MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries 
 
 # Parameters whose other values changed predictions, with the value at which a model of 0.2 loads.
 HARMLESS: dict[tuple[str, str], Any] = {
+    ("BagEnsemble", "combine"): "average",
+    ("MarkovNetworkClassifier", "alphas"): None,
     ("MarkovNetworkClassifier", "chain"): 0.0,
     ("MarkovNetworkClassifier", "loss"): "hinge",
     ("MarkovNetworkClassifier", "tree"): 0.0,

@@ -25,7 +25,7 @@ from bagwise.estimators.known import known_signs
 
 SVMS = [InstanceSVC, LabelSVC, WitnessSVC, AnnealedLabelSVC, AnnealedWitnessSVC]
 SVMS += [partial(AnnealedProportionSVC, positive_fraction=0.3)]
-NETWORKS = [MarkovNetworkClassifier, partial(MarkovNetworkClassifier, alphas=[0.1, 1.0])]
+NETWORKS = [MarkovNetworkClassifier]
 
 
 def planted(known=0.0, seed=0):

@@ -81,9 +81,8 @@ def test_the_docstring_lists_the_attributes_that_a_fit_leaves(cls):
     assert fitted - listed <= of_every_classifier | for_predicting, "not documented"
     of_other_settings = {
         *("coef_", "dual_coef_", "support_", "support_vectors_"),  # linear or not
-        *("kernel_error_", "alpha_ranking_", "scaler_", "bag_gamma_"),
+        *("kernel_error_", "scaler_", "bag_gamma_"),
         *("slope_", "held_out_", "threshold_log_odds_"),  # of out-of-fold scores
-        *("oob_decision_function_", "oob_score_"),
         "starts_",  # of several starts
     }
     assert listed - fitted <= of_other_settings, "documented, but not there after a fit"

@@ -39,32 +39,10 @@ def test_a_bag_drawn_twice_is_the_bag_twice(digits):
     )
 
 
-def test_out_of_bag_scores_come_from_members_that_did_not_draw_the_bag(digits):
-    bags, y = digits
-    model = BagEnsemble(estimator=WitnessSVC(C=10), n_estimators=12, oob_score=True).fit(bags, y)
-    for i in (0, 17, 42):
-        outside = [
-            member.decision_function(bags[i : i + 1])[0]
-            for member, drawn in zip(model.estimators_, model.drawn_, strict=True)
-            if i not in drawn
-        ]
-        assert model.oob_decision_function_[i] == pytest.approx(np.mean(outside))
-    assert model.oob_score_ == np.mean((model.oob_decision_function_ > 0) == (y == 1))
-    assert 0.7 <= model.oob_score_ <= model.score(bags, y)
-
-
-def test_too_few_members_for_out_of_bag_scores_warn(digits):
-    with pytest.warns(UserWarning, match="no out-of-bag score"):
-        model = BagEnsemble(n_estimators=1, oob_score=True).fit(*digits)
-    drawn = model.drawn_[0]
-    assert np.all(np.isnan(model.oob_decision_function_[drawn]))
-
-
-@pytest.mark.parametrize("combine", ["average", "vote"])
-def test_members_that_score_whole_bags_give_an_ensemble_that_occludes(combine, digits):
+def test_members_that_score_whole_bags_give_an_ensemble_that_occludes(digits):
     bags, y = digits[0][:30], digits[1][:30]
     member = BagKernelSVC(bag_kernel="statistics")
-    model = BagEnsemble(estimator=member, n_estimators=3, combine=combine).fit(bags, y)
+    model = BagEnsemble(estimator=member, n_estimators=3).fit(bags, y)
     assert not hasattr(model, "predict_instances")
     left = [np.delete(bag, i, axis=0) for bag in bags for i in range(len(bag))]
     expected = np.repeat(model.decision_function(bags), bags.sizes) - model.decision_function(left)
@@ -72,12 +50,8 @@ def test_members_that_score_whole_bags_give_an_ensemble_that_occludes(combine, d
     assert hasattr(BagEnsemble(estimator=CitationKNN()), "predict_instances")
 
 
-def test_votes_are_counted_and_the_positive_label_reaches_the_members(digits):
+def test_the_positive_label_reaches_the_members(digits):
     bags, y = digits
-    member = WitnessSVC(C=10)
-    voting = BagEnsemble(estimator=member, n_estimators=5, combine="vote").fit(bags, y)
-    votes = [2.0 * member.predict(bags) - 1 for member in voting.estimators_]
-    np.testing.assert_allclose(voting.decision_function(bags), np.mean(votes, axis=0))
     model = BagEnsemble(n_estimators=2, pos_label=0).fit(bags, y)
     assert all(member.pos_label == 0 for member in model.estimators_)
     expected = np.mean([member.decision_function(bags) for member in model.estimators_], axis=0)

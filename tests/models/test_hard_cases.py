@@ -13,14 +13,12 @@ from bagwise import (
     ODM,
     AnnealedLabelSVC,
     Annealing,
-    BagEnsemble,
     BagKernelSVC,
     Bags,
     CitationKNN,
     CompositionLogistic,
     GraphSVC,
     InstanceSVC,
-    KernelOptions,
     KeyInstanceSVC,
     LabelProportionLogistic,
     LabelSVC,
@@ -169,17 +167,10 @@ def test_long_indices_of_sparse_rows_are_accepted():
 @pytest.mark.parametrize("bag_kernel", ["mean", "migraph"])
 def test_bag_kernels_without_support_score_every_bag_alike(bag_kernel):
     """Zeros gave a blank AssertionError: no bag was left to compare with."""
-    options = KernelOptions(approx="nystroem", n_components=3)
-    model = BagKernelSVC(bag_kernel=bag_kernel, gamma=1.0, kernel_options=options)
+    model = BagKernelSVC(bag_kernel=bag_kernel, gamma=1.0)
     zeros = [np.zeros((2, 2))] * 8
     scores = model.fit(zeros, np.arange(8) % 2).decision_function(zeros)
     np.testing.assert_allclose(scores, model.intercept_[0])
-
-
-def test_an_ensemble_of_two_bags_has_no_out_of_bag_score():
-    with pytest.warns(UserWarning, match="2 bags were drawn by all"):
-        model = BagEnsemble(oob_score=True).fit([[[0.0], [1.0]], [[3.0]]], [0, 1])
-    assert np.isnan(model.oob_score_)
 
 
 @pytest.mark.parametrize("bag_kernel", ["statistics", "mean"])

@@ -13,7 +13,6 @@ References: L. Breiman, "Bagging predictors", Machine Learning 24 (1996). Z.-H. 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,7 +27,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import decision_without_each
-from bagwise.estimators.params import Words, integer, param, shared
+from bagwise.estimators.params import integer, param, shared
 from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
 
@@ -42,10 +41,6 @@ class BagEnsemble(BagClassifier):
         The members.
     drawn_ : list of ndarray
         The bag numbers that each member learned from.
-    oob_decision_function_ : ndarray of shape (n_bags,) or (n_bags, n_classes)
-        Mean score of the members that did not draw the bag; NaN where all did.
-    oob_score_ : float
-        Accuracy of these scores where they exist; NaN, with a warning, where none does.
 
     See Also
     --------
@@ -72,12 +67,6 @@ class BagEnsemble(BagClassifier):
         kind="bag estimator",
     )
     n_estimators: int = param(10, integer(), "Number of members.")
-    combine: str = param(
-        "average",
-        Words("average", "vote"),
-        "Average the members' decision values, or their votes of -1 and 1.",
-    )
-    oob_score: bool = param(False, ["boolean"], "Keep out-of-bag scores and their accuracy.")
     verbose: int = shared("verbose")
     callback: Callable[[dict[str, Any]], None] | None = shared("callback")
     class_weight: Any = shared("class_weight")
@@ -119,8 +108,6 @@ class BagEnsemble(BagClassifier):
         self.drawn_ = [drawn for drawn, _ in draws]
         for member, drawn in enumerate(self.drawn_):
             self._report({"member": member, "n_bags": len(drawn)})
-        if self.oob_score:
-            self._keep_out_of_bag(bags, codes, weight)
 
     def _draw(self, codes: Array, weight: Array, rng: Any) -> tuple[Array, Array]:
         """Return the drawn bags and how often each was drawn, at least one of each class."""
@@ -130,51 +117,18 @@ class BagEnsemble(BagClassifier):
             drawn.append(rng.choice(members, size=len(members)))
         return np.unique(np.concatenate(drawn), return_counts=True)
 
-    def _keep_out_of_bag(self, bags: Bags, codes: Array, weight: Array) -> None:
-        columns = 1 if len(self.classes_) == 2 else len(self.classes_)
-        total, counts = np.zeros((len(bags), columns)), np.zeros(len(bags))
-        for member, drawn in zip(self.estimators_, self.drawn_, strict=True):
-            left_out = np.setdiff1d(np.arange(len(bags)), drawn)
-            if len(left_out):
-                total[left_out] += self._opinion(member, bags[left_out])
-                counts[left_out] += 1
-        scored = counts > 0
-        mean = np.full_like(total, np.nan)
-        mean[scored] = total[scored] / counts[scored, None]
-        self.oob_decision_function_ = self._user_scores(mean)
-        if not scored.all():
-            warnings.warn(
-                f"{np.count_nonzero(~scored)} bags were drawn by all {self.n_estimators} members "
-                "and have no out-of-bag score. Raise n_estimators.",
-                UserWarning,
-                stacklevel=2,
-            )
-        right = self._labels(self.oob_decision_function_) == self.classes_[codes]
-        counted = scored & (weight > 0)
-        self.oob_score_ = np.nan
-        if counted.any():
-            self.oob_score_ = float(np.average(right[counted], weights=weight[counted]))
-
     # Predicting ----------------------------------------------------------------------------------
 
-    def _opinion(self, member: Any, bags: Bags) -> Array:
-        """Return a member's scores or votes, one column per model."""
-        return self._in_favor(member.decision_function(bags))
-
-    def _in_favor(self, scores: Array) -> Array:
-        scores = scores.reshape(len(scores), -1)
-        if self.combine == "vote" and scores.shape[1] == 1:
-            scores = np.where(scores > 0, 1.0, -1.0)
-        elif self.combine == "vote":
-            scores = 2.0 * (scores.argmax(axis=1)[:, None] == np.arange(scores.shape[1])) - 1
-        return self._towards_positive(scores)
-
     def _bag_scores(self, bags: Bags) -> Array:
-        return np.mean([self._opinion(member, bags) for member in self.estimators_], axis=0)
+        scores = [member.decision_function(bags) for member in self.estimators_]
+        return np.mean([self._in_columns(one) for one in scores], axis=0)
+
+    def _in_columns(self, scores: Array) -> Array:
+        return self._towards_positive(scores.reshape(len(scores), -1))
 
     def _scores_without_each(self, bags: Bags) -> Array:
         scores = [decision_without_each(member, bags) for member in self.estimators_]
-        return np.mean([self._in_favor(opinion) for opinion in scores], axis=0)
+        return np.mean([self._in_columns(one) for one in scores], axis=0)
 
     def _instance_scores(self, bags: Bags) -> Array:
         scores = [member.instance_decision_function(bags) for member in self.estimators_]

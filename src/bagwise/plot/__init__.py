@@ -14,7 +14,7 @@ from bagwise.plot.heatmap import heatmap
 from bagwise.plot.images import image_bags
 from bagwise.plot.pictures import TopInstancesDisplay, slide_tiles
 from bagwise.plot.scores import BagSizeDisplay, InstanceScoreDisplay
-from bagwise.plot.training import annealing_path, cardinality_weights
+from bagwise.plot.training import annealing_path
 
 __all__ = [
     "BagSizeDisplay",
@@ -26,7 +26,6 @@ __all__ = [
     "RocDisplay",
     "TopInstancesDisplay",
     "annealing_path",
-    "cardinality_weights",
     "compared_models",
     "compared_times",
     "critical_difference",

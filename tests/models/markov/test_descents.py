@@ -146,9 +146,9 @@ def test_where_validation_never_gets_worse_it_is_the_fit_of_the_training_part(
     assert not any(record["stopped_early"] for record in early.starts_)
 
 
-def test_it_goes_with_bag_features_alphas_and_one_against_the_rest():
+def test_it_goes_with_bag_features_and_one_against_the_rest():
     bags, y = planted(3)
-    options = {"bag_features": "kernels", "alphas": (0.1, 1.0), "multi_class": "ovr", "cv": 2}
+    options = {"bag_features": "kernels", "multi_class": "ovr", "cv": 2}
     early = EarlyStopping(validation_fraction=0.2)
     model = MarkovNetworkClassifier(early_stopping=early, **options).fit(bags, y)
     assert model.score(bags, y) > 0.9

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,7 @@ from bagwise.assumptions import (
 from bagwise.assumptions.rules import Facts
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.crossfit import CV, check_enough_bags, folds, hold_out_part
+from bagwise.crossfit import CV, check_enough_bags, hold_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.known import check_known
 from bagwise.estimators.tags import BagTags
@@ -83,19 +82,17 @@ class MarkovNetworkClassifier(NetworkScores):
         Weights of the bag features.
     potential_ : CountPotential
         The count potential.
-    networks_, shares_ : list of Network, ndarray
-        The networks, one per alpha, and the factor of each network's score.
-    alpha_ranking_ : list of dict
-        With ``alphas``: out-of-fold accuracy and standard deviation for each alpha.
+    networks_ : list of one Network
+        All weights, and how they were found.
     objective_, gap_ : ndarray of shape (1 or n_classes,)
         The objective reached, and how much one more convex step could lower it at most. A joint
-        problem's are repeated for every class. Of several alphas, those of the last.
+        problem's are repeated for every class.
     n_iter_ : int
         Number of rounds of NRBM and a convex step (the maximum over classes).
     history_ : list of dict
         One record per round (one such list per class for three classes or more).
     starts_ : list of dict
-        Name, objective, gap and rounds of every start of the last network, and the objective of
+        Name, objective, gap and rounds of every start, and the objective of
         w = 0; with one network against the rest also its class. With ``early_stopping`` also
         ``validation_score`` (accuracy on the held-out bags), ``validation_loss`` (their mean loss)
         and ``stopped_early`` (whether an iterate before the last one was kept).
@@ -105,7 +102,6 @@ class MarkovNetworkClassifier(NetworkScores):
     See Also
     --------
     LabelSVC : The alternating approximation of the same idea (mi-SVM).
-    bagwise.plot.cardinality_weights : Draws what "learned" has learned.
 
     Examples
     --------
@@ -131,16 +127,12 @@ class MarkovNetworkClassifier(NetworkScores):
         self._check_choices()
         used = np.flatnonzero(weight)
         train, weight = bags[used], weight[used]
-        check_enough_bags(train, self.classes_[codes[used]], *self._levels_of_folds())
+        if levels := self._levels_of_folds():
+            check_enough_bags(train, self.classes_[codes[used]], *levels)
         truth = self._truth(codes[used])
         labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
         self.potential_ = self._potential()
-        alphas = self._alphas()
-        self.inputs_, networks = self._fit_networks(train, labels, weight, alphas)
-        self.shares_ = np.ones(1)
-        if self.alphas is not None:
-            networks = self._weigh_networks(networks, train, labels, weight)
-        self._keep(networks)
+        self._keep(*self._fit_network(train, labels, weight))
         self._infer_weights(bags, used, truth)
 
     def _check_choices(self) -> None:
@@ -152,23 +144,12 @@ class MarkovNetworkClassifier(NetworkScores):
         for model in models:
             if not any(hasattr(model, name) for name in ("decision_function", "predict_proba")):
                 raise ValueError(f"bag_features contains {model!r}, which is no bag estimator.")
-        path = self.alphas
-        if path is not None and not (len(path) and all(_is_positive(value) for value in path)):
-            raise ValueError(
-                "alphas must be a sequence of one or more positive numbers, all finite, such "
-                f"as (0.1, 1, 10); it is {path!r}."
-            )
-
-    def _alphas(self) -> list[float]:
-        path = [self.alpha] if self.alphas is None else self.alphas
-        return [float(value) for value in path]
 
     def _levels_of_folds(self) -> list[tuple[Argument, Any]]:
         """Return what sets the inner folds that are made within each other."""
         calibrated = self.threshold == "calibrated" or self.probability == "sigmoid"
-        levels = (self.alphas is not None) + bool(models_of(self.bag_features))
         outer = [(Parameter("calibration_cv", ""), self.calibration_cv)] if calibrated else []
-        return [*outer, *[(CV, self.cv)] * levels]
+        return [*outer, *([(CV, self.cv)] if models_of(self.bag_features) else [])]
 
     def _potential(self) -> CountPotential:
         if not isinstance(self.cardinality, str):
@@ -179,10 +160,10 @@ class MarkovNetworkClassifier(NetworkScores):
             return AtLeastPotential(positive_fraction=self.positive_fraction)
         return BinnedPotential(self.n_bins)
 
-    def _fit_networks(
-        self, bags: Bags, labels: Array, weight: Array, alphas: list[float]
-    ) -> tuple[NetworkInputs, list[Network]]:
-        """Fit a network per alpha, to the bags that early stopping does not hold out."""
+    def _fit_network(
+        self, bags: Bags, labels: Array, weight: Array
+    ) -> tuple[NetworkInputs, Network]:
+        """Fit a network to the bags that early stopping does not hold out."""
         bags, labels, weight = self._split_known(bags, labels, weight)
         inputs = NetworkInputs(
             self.feature_map,
@@ -200,8 +181,7 @@ class MarkovNetworkClassifier(NetworkScores):
         else:
             risks = self._risks(*inputs.fit(bags, labels, weight), bags, labels, weight)
             held = [None] * len(risks)
-        problems = list(zip(risks, held, strict=True))
-        return inputs, [self._fit_network(problems, value) for value in alphas]
+        return inputs, self._descend(list(zip(risks, held, strict=True)))
 
     def _split_known(self, bags: Bags, labels: Array, weight: Array) -> tuple[Bags, Array, Array]:
         """Return the bags with their known instances as bags of one."""
@@ -249,10 +229,10 @@ class MarkovNetworkClassifier(NetworkScores):
             for y in targets
         ]
 
-    def _fit_network(self, problems: list[Any], alpha: float) -> Network:
+    def _descend(self, problems: list[Any]) -> Network:
         risks = [problem[0] for problem in problems]
         rows = rows_of(risks[0])
-        descents = [self._best_start(risk, held, alpha) for risk, held in problems]
+        descents = [self._best_start(risk, held) for risk, held in problems]
         if rows is None:
             jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
             fits = jobs(delayed(run)(rows, each) for each in descents)
@@ -266,19 +246,19 @@ class MarkovNetworkClassifier(NetworkScores):
         ]
         parts = [risk.split(fit.solution.coef) for risk, fit in zip(risks, runs, strict=True)]
         instance, potential, bag = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Network(alpha, instance, potential, bag, runs, starts)
+        return Network(float(self.alpha), instance, potential, bag, runs, starts)
 
     def _of_class(self, code: int, n_problems: int) -> dict[str, Any]:
         return {"class": self.classes_.tolist()[code]} if n_problems > 1 else {}
 
     def _best_start(
-        self, risk: MarkovRisk, held: MarkovRisk | None, alpha: float
+        self, risk: MarkovRisk, held: MarkovRisk | None
     ) -> Passes[tuple[Run, list[dict[str, Any]]]]:
         """Run every start; return the lowest (best on held-out bags), and a record of all."""
         return run_starts(
             list(self.init or self._default_starts(risk)),
             risk,
-            alpha,
+            float(self.alpha),
             tol=self.tol,
             max_iter=self.max_iter,
             seed=int(check_random_state(self.random_state).randint(2**31)),
@@ -291,62 +271,22 @@ class MarkovNetworkClassifier(NetworkScores):
         other_rule = "half" if risk.inference.at_least_one else "any"
         return ["instances", other_rule, *(["mean"] if risk.n_models > 1 else [])]
 
-    # Several alphas -----------------------------------------------------------------------------
-
-    def _weigh_networks(
-        self, networks: list[Network], bags: Bags, labels: Array, weight: Array
-    ) -> list[Network]:
-        """Weigh the networks of a path by their out-of-fold scores."""
-        scores = self._inner_scores(bags, labels, weight)  # (n_alphas, n_bags, n_models)
-        deviation = scores.std(axis=(1, 2))
-        accuracy = [_accuracy(of_alpha, labels, weight) for of_alpha in scores]
-        self.alpha_ranking_ = [
-            {"alpha": net.alpha, "accuracy": right, "deviation": float(spread)}
-            for net, right, spread in zip(networks, accuracy, deviation, strict=True)
-        ]
-        self.shares_ = 1.0 / (len(networks) * np.where(deviation == 0, 1.0, deviation))
-        return networks
-
-    def _inner_scores(self, bags: Bags, labels: Array, weight: Array) -> Array:
-        splits = folds(bags, labels, self.cv, self.random_state)
-
-        def score_held_out(train: Array, test: Array) -> Array:
-            inputs, networks = self._fit_networks(
-                bags[train], labels[train], weight[train], self._alphas()
-            )
-            operator, columns = inputs.operator(bags[test]), inputs.bag_columns(bags[test])
-            return self._scores_of(networks, operator, columns, bags[test])
-
-        parts = Parallel(n_jobs=self.n_jobs)(delayed(score_held_out)(*split) for split in splits)
-        scores = np.empty((parts[0].shape[0], len(bags), parts[0].shape[2]))
-        for (_, test), part in zip(splits, parts, strict=True):
-            scores[:, test] = part
-        return scores
-
     # After the fit -------------------------------------------------------------------------------
 
-    def _keep(self, networks: list[Network]) -> None:
-        self.networks_ = networks
-        mean = [
-            sum(
-                share * getattr(net, name)
-                for share, net in zip(self.shares_, networks, strict=True)
-            )
-            for name in ("instance", "potential", "bag")
-        ]
-        features = mean[0][:, :-1] if self.fit_intercept else mean[0]
-        self.coef_ = self.inputs_.scale * features
-        self.intercept_ = mean[0][:, -1] if self.fit_intercept else np.zeros(len(features))
-        self.cardinality_weights_, self.bag_coef_ = mean[1], mean[2]
-        last, n_models = networks[-1], len(features)
-        runs = last.runs * (n_models if len(last.runs) == 1 else 1)
+    def _keep(self, inputs: NetworkInputs, network: Network) -> None:
+        self.inputs_, self.networks_ = inputs, [network]
+        features = network.instance[:, :-1] if self.fit_intercept else network.instance
+        self.coef_, n_models = inputs.scale * features, len(features)
+        self.intercept_ = network.instance[:, -1] if self.fit_intercept else np.zeros(n_models)
+        self.cardinality_weights_, self.bag_coef_ = network.potential, network.bag
+        runs = network.runs * (n_models if len(network.runs) == 1 else 1)
         self.objective_ = np.array([fit.solution.objective for fit in runs])
         self.gap_ = np.array([fit.solution.gap for fit in runs])
         self.n_iter_ = max(len(fit.history) for fit in runs)
         self.history_ = [fit.history for fit in runs] if n_models > 1 else runs[0].history
-        self.starts_ = last.starts
-        self._warn_of_early_stops([fit for net in networks for fit in net.runs])
-        self._warn_of_idle(networks)
+        self.starts_ = network.starts
+        self._warn_of_early_stops(network.runs)
+        self._warn_of_idle(network)
 
     def _warn_of_early_stops(self, runs: list[Run]) -> None:
         stopped = [fit for fit in runs if self._doubts(fit)]
@@ -377,18 +317,16 @@ class MarkovNetworkClassifier(NetworkScores):
             "Raise tol or alpha", *(() if self.unit_norm else scaling), "; max_iter would not help."
         )
 
-    def _warn_of_idle(self, networks: list[Network]) -> None:
-        for network in networks:
-            for label in find_idle(network.starts):
-                which = "" if label is None else f" of class {label!r}"
-                warnings.warn(
-                    f"{type(self).__name__} learned nothing{which} at alpha={network.alpha:g}: "
-                    "it ended no lower than w = 0, which sees no instance. Lower alpha, try "
-                    "other starts, or bring features (feature_map, bag_features) that tell the "
-                    "classes apart.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
+    def _warn_of_idle(self, network: Network) -> None:
+        for label in find_idle(network.starts):
+            which = "" if label is None else f" of class {label!r}"
+            warnings.warn(
+                f"{type(self).__name__} learned nothing{which} at alpha={network.alpha:g}: it "
+                "ended no lower than w = 0, which sees no instance. Lower alpha, try other starts, "
+                "or bring features (feature_map, bag_features) that tell the classes apart.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
 
     def _infer_weights(self, bags: Bags, used: Array, truth: Array) -> None:
         train = bags[used]
@@ -401,12 +339,3 @@ class MarkovNetworkClassifier(NetworkScores):
             facts = Facts(known=None if signs is None else signs * rows)
             row[:] = facts.overrule(np, row)
         self.instance_weights_ = stack_models(weights)
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and 0 < float(value) < np.inf
-
-
-def _accuracy(scores: Array, labels: Array, weight: Array) -> float:
-    found = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
-    return float(weight @ (found == labels) / weight.sum())

@@ -69,12 +69,6 @@ class NetworkParameters(Parameters):
         positive(),
         "Weight (lambda in the paper) of |w|^2 / 2 against the sum of the bags' losses.",
     )
-    alphas: Any = param(
-        None,
-        ["array-like", None],
-        "Fit all of these instead of ``alpha``, and average the networks' scores, each divided by "
-        "its out-of-fold standard deviation.",
-    )
     bag_features: Any = param(
         None,
         [
@@ -120,7 +114,7 @@ class NetworkParameters(Parameters):
     cv: Any = param(
         5,
         ["cv_object"],
-        "Folds of the out-of-fold scores behind ``alphas`` and ``bag_features``.",
+        "Folds of the out-of-fold scores behind ``bag_features``.",
         kind="int, splitter or iterable of folds",
     )
     tol: float = param(

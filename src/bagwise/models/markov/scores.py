@@ -63,7 +63,6 @@ class NetworkScores(NetworkParameters, BagClassifier):
         inputs_: NetworkInputs
         networks_: list[Network]
         potential_: CountPotential
-        shares_: Array
         coef_: Array
         intercept_: Array
 
@@ -75,27 +74,9 @@ class NetworkScores(NetworkParameters, BagClassifier):
         return np.stack([operator @ row for row in coef], axis=1)
 
     def _bag_scores(self, bags: Bags) -> Array:
-        return np.tensordot(self.shares_, self._network_scores(bags), axes=1)
-
-    def _network_scores(self, bags: Bags) -> Array:
         operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
-        return self._scores_of(self.networks_, operator, columns, bags)
-
-    def _scores_of(
-        self, networks: list[Network], operator: InstanceOperator, columns: Array, bags: Bags
-    ) -> Array:
-        """Return D of every network, (n_networks, n_bags, n_models)."""
         inference = CountInference(self.potential_, bags.offsets)
-        return np.stack([net.scores(operator, columns, inference) for net in networks])
-
-    @answers(
-        "ndarray of shape (n_networks, n_bags) or (n_networks, n_bags, n_classes)",
-        "Scores without threshold, in the order of ``networks_``.",
-    )
-    def path_decision_function(self, bags: Any) -> Array:
-        """Score bags by every network of the path on its own."""
-        scores = self._network_scores(self._check_bags(bags))
-        return np.stack([self._user_scores(of_network) for of_network in scores])
+        return self.networks_[0].scores(operator, columns, inference)
 
     @answers(
         "ndarray of shape (n_instances,) or (n_instances, n_classes)",
@@ -118,13 +99,9 @@ class NetworkScores(NetworkParameters, BagClassifier):
         return self.classes_[code]
 
     def _labelings(self, bags: Bags, sides: Array) -> Array:
-        """Return the networks' mean label of every instance, given each bag's side."""
-        operator = self.inputs_.operator(bags)
+        """Return the label of every instance, given each bag's side."""
         inference = CountInference(self.potential_, bags.offsets)
-        total = np.zeros((len(sides), bags.n_instances))
-        for network in self.networks_:
-            total += network.labelings(operator, inference, sides)
-        return total / len(self.networks_)
+        return self.networks_[0].labelings(self.inputs_.operator(bags), inference, sides)
 
     # Probabilities -------------------------------------------------------------------------------
 
@@ -151,14 +128,13 @@ class NetworkScores(NetworkParameters, BagClassifier):
         bags = self._check_bags(bags)
         operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
         posterior = CountPosterior(self.potential_, bags.offsets)
-        fixed = self._given_chances(bags) if hasattr(self, "predict_proba") else None
-        total = np.zeros((len(self.threshold_), bags.n_instances))
-        for network in self.networks_:
-            odds, found = network.log_odds(operator, columns, posterior)
-            of_bags = self._chances(odds - self.threshold_) if fixed is None else fixed
-            total += posterior.instance_slopes(found, np.stack([1 - of_bags.T, of_bags.T], axis=1))
-        share = np.minimum(total / len(self.networks_), 1.0).T  # (n_instances, n_models)
-        return self._as_classes(share)
+        odds, found = self.networks_[0].log_odds(operator, columns, posterior)
+        if hasattr(self, "predict_proba"):
+            of_bags = self._given_chances(bags)
+        else:
+            of_bags = self._chances(odds - self.threshold_)
+        slopes = posterior.instance_slopes(found, np.stack([1 - of_bags.T, of_bags.T], axis=1))
+        return self._as_classes(np.minimum(slopes, 1.0).T)  # (n_instances, n_models)
 
     def _chances(self, odds: Array) -> Array:
         """Return the probability that each model's class is the bag's, (n_bags, n_models)."""
