@@ -6,6 +6,7 @@ length happens here within the passes: an assignment is a rule and the place at 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from bagwise.procedures.anneal import Schedule, Softer, cool
 from bagwise.procedures.run import Callback, Run, Steps
 from bagwise.rows import Assignment, Newton, Place, View
 from bagwise.solvers.solution import Solution
+
+_ENOUGH = 100  # Newton steps; usual problems take ten
 
 
 def solve_rule(newton: Newton, rule: Rule) -> Steps:
@@ -90,41 +93,60 @@ class _Annealing:
         self.newton, self.rule, self.max_steps = newton, rule, max_steps
         self.C, self.n_instances = newton.labels.C, newton.n_rows
         newton.coldest = schedule.coldest / self.C
-        self.view: View | None = None
+        self.view: View | None = None  # where the assignment decided last
+        self.seen: View | None = None  # where the last Newton step began
         self.before: Assignment | None = None
         self.temperature = self.promise = np.inf
-        self.last, self.careful = np.inf, False
+        self.careful, self.repeated = False, 0
 
     def fit(self, p: Assignment, last: Place | None) -> Steps:
         """Take Newton steps from the place of the last pass."""
         if self.view is None:
             self.view = yield from self.newton.look(p.anchor or self.newton.origin, p)
         # The first problem has no point to start from: one step would leave it half solved.
-        limit = 100 if self.max_steps is None or last is None else self.max_steps
-        promise = 0.0 if self.careful else self.promise
-        place, taken, self.promise = yield from self.newton.descend(self.view, limit, promise)
-        return place, taken
+        limit = _ENOUGH if self.max_steps is None or last is None else self.max_steps
+        promise, repeated = 0.0 if self.careful else self.promise, self.repeated
+        found = yield from self.newton.descend(self.view, limit, promise)
+        self.seen, place, taken, self.promise = found
+        self.repeated = 0
+        return place, taken + repeated
 
     def soften(self, here: Place, p: Assignment, temperature: float) -> Steps:
         """Change the assignment in one pass, which also begins the next Newton step."""
         if temperature != self.temperature:  # promises of two temperatures do not compare
-            self.temperature, self.promise, self.last = temperature, np.inf, np.inf
-        new = Assignment(self.rule, here, temperature / self.C)
-        self.view, self.before = (yield from self.newton.look(here, new, before=p)), p
+            self.temperature, self.promise = temperature, np.inf
+        view = yield from self._decide(here, p)
         # Both halves of an alternation lower the energy: where it rose, a step that was not looked
-        # at went too far, and from now on all but the smallest are looked at.
-        energy = self.energy(here, temperature)
-        self.careful |= energy > self.last + self.newton.rounding * abs(energy)
-        self.last = energy
-        seen, newton = self.view.numbers, self.newton
-        share = seen["positives"] / newton.n_rows
-        return Softer(new, seen["divergence"] / newton.n_bags, seen["entropy"], share)
+        # at went too far. It is taken back, and from now on all but the smallest are looked at.
+        if self._rises(view):
+            self.careful = True
+            found = yield from self.newton.descend(self.seen, _ENOUGH, 0.0)
+            self.seen, here, self.repeated, _ = found
+            view = yield from self._decide(here, p)
+        self.view, self.before, seen = view, p, view.numbers
+        share = seen["positives"] / self.newton.n_rows
+        return Softer(view.p, seen["divergence"] / self.newton.n_bags, seen["entropy"], share)
+
+    def _decide(self, here: Place, p: Assignment) -> Steps:
+        new = Assignment(self.rule, here, self.temperature / self.C)
+        return (yield from self.newton.look(here, new, before=p))
+
+    def _rises(self, view: View) -> bool:
+        """Return whether a view has more energy than the last step began with."""
+        if self.before is None:  # the entropy of the first assignment is not known
+            return False
+        old = self.energy_of(self.view, self.temperature) - self.view.value + self.seen.value
+        new = self.energy_of(view, self.temperature)
+        return new > old + self.newton.rounding * abs(old)
+
+    def energy_of(self, view: View, temperature: float) -> float:
+        seen = view.numbers
+        return view.value + self.C * seen["penalty"] - temperature * seen["entropy"]
 
     def energy(self, here: Place, temperature: float) -> float:
         """Return the objective at a temperature."""
         assert self.view is not None
-        seen = self.view.numbers
-        return self.view.value + self.C * seen["penalty"] - temperature * seen["entropy"]
+        return self.energy_of(self.view, temperature)
 
     def is_at_rest(self, here: Place, p: Assignment, entered: Assignment) -> bool:
         """Return whether nothing changed, and the coldest temperature would not change it."""
@@ -143,7 +165,8 @@ def anneal_passes(
 ) -> Steps:
     """Anneal from a first assignment; the run's solution is a place."""
     steps = _Annealing(newton, rule, schedule, max_steps)
-    return (yield from cool(steps, start, schedule, callback))
+    run = yield from cool(steps, start, schedule, callback)
+    return replace(run, solution=run.assignment.anchor)
 
 
 def fit_annealed(

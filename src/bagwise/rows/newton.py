@@ -253,7 +253,8 @@ class Newton:
 
         The tenth, unless the first step promises more than ``last``, the promise one alternation
         ago: then an assignment tips over (until the promise itself is above a tenth: it has).
-        Returns the place, which was not looked at, the number of steps and the first promise.
+        Returns the last view, the place, which may lie one step from it that was not looked at,
+        the number of steps and the first promise.
         """
         values, share, unseen, promise = list[float](), 1.0, INNER, np.inf
         for taken in range(1, limit + 1):
@@ -267,8 +268,8 @@ class Newton:
             view, share = yield from self._search(view, step, max(values[-MEMORY:]))
             fall, small = old - view.value, COARSE * abs(old)
             if share == 0 or (share == 1 and min(abs(fall), abs(fall - step[2])) <= small):
-                return view.at, taken, promise
-        return _go(view.at, step, 1.0), taken, promise
+                return view, view.at, taken, promise
+        return view, _go(view.at, step, 1.0), taken, promise
 
     def solve(self, view: View, limit: int = 2 * PATIENCE) -> Steps:
         """Solve the problem of an assignment to a duality gap at rounding level."""
