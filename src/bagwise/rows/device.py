@@ -19,7 +19,7 @@ from bagwise.designs.conditioned import Shift
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.torch import TorchDense
 from bagwise.rows.host import Range, Rows
-from bagwise.rows.looks import Known, Look, Place, Sums
+from bagwise.rows.looks import Known, Look, Memo, Place, Sums
 from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch
 
 
@@ -28,7 +28,7 @@ class DeviceBlock:
 
     def __init__(self, design: TorchDense, rows: Any, sizes: Array, *, exact: bool = False) -> None:
         self.design, self.rows, self.sizes, self._exact = design, rows, sizes, exact
-        self.xp = design.torch
+        self.xp, self.memo = design.torch, Memo()
 
     def exact(self) -> DeviceBlock:
         """Return the block with products in float64."""

@@ -19,7 +19,7 @@ from bagwise._typing import Array
 from bagwise.assumptions.segments import Segments
 from bagwise.designs.conditioned import Shift
 from bagwise.errors import SCALE, Message
-from bagwise.rows.looks import Known, Labels, Look, Place, Sums
+from bagwise.rows.looks import Known, Labels, Look, Memo, Place, Sums
 from bagwise.rowstores.blocks import Ahead
 from bagwise.tolerances import rounding_of
 
@@ -43,11 +43,14 @@ class HostBlock:
     coarse = False  # whether products have fewer digits than the rows
 
     def __init__(self, rows: Array, sizes: Array) -> None:
-        self.rows, self.sizes = rows, sizes
+        self.rows, self.sizes, self.memo = rows, sizes, Memo()
+        self._merged: tuple[Known, HostBlock, Known] | None = None
 
     def exact(self) -> HostBlock:
         """Return the block with products in float64."""
-        return HostBlock(self.rows.astype(np.float64, copy=False), self.sizes)
+        if self.rows.dtype == np.float64:
+            return self
+        return HostBlock(self.rows.astype(np.float64), self.sizes)
 
     def scores(self, place: Place) -> Array:
         """Return the scores of all rows at a place."""
@@ -56,18 +59,18 @@ class HostBlock:
 
     def sums(self, weights: list[Array]) -> Array:
         """Return the weighted sums of rows, of few rows where few have a weight."""
-        return np.stack([self._sum(each) for each in weights])
+        return np.array([self._sum(each) for each in weights], dtype=np.float64)
 
     def _sum(self, weights: Array) -> Array:
-        used, rows = np.flatnonzero(weights), self.rows
+        used, rows = weights.nonzero()[0], self.rows
         if 4 * len(used) < len(rows):  # most rows of a trained model pull nowhere
             weights, rows = weights[used], rows[used]
         return weights.astype(rows.dtype) @ rows
 
     def squares(self, weights: Array, total: HostTotal) -> None:
         """Add X'SX to a total."""
-        for sign in (1, -1):
-            used = np.flatnonzero(sign * weights > 0)
+        for sign, some in ((1, weights > 0), (-1, weights < 0)):
+            used = some.nonzero()[0]
             if len(used):
                 rows = self.rows if len(used) == len(self.rows) else self.rows[used]
                 root = np.sqrt(sign * weights[used]).astype(rows.dtype)
@@ -86,12 +89,15 @@ class HostBlock:
         bags, inside = known.bags, known.inside
         if not len(inside):
             return self, known
+        if self._merged is not None and self._merged[0] is known:
+            return self._merged[1:]
         means = np.add.reduceat(self.rows[inside], bags.starts, axis=0, dtype=np.float64)
         means /= bags.sizes[:, None]
         others = np.setdiff1d(np.arange(len(self.rows)), inside, assume_unique=True)
         rows = np.concatenate([means.astype(self.rows.dtype), self.rows[others]])
         merged = HostBlock(rows, np.ones(len(rows), dtype=np.int64))
-        return merged, known.merge(others, np.concatenate)
+        self._merged = known, merged, known.merge(others, np.concatenate)
+        return self._merged[1:]
 
 
 class HostTotal:
@@ -219,13 +225,14 @@ class Rows:
         self.rounding = rounding_of(self.precision)
         self.passes = 0
         self._known: WeakKeyDictionary[Labels, dict[int, Known]] = WeakKeyDictionary()
+        self._kept: HostBlock | None = None
         self.shards = self._cut()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_known"}
+        return {name: vars(self)[name] for name in vars(self) if name not in ("_known", "_kept")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _known=WeakKeyDictionary())
+        vars(self).update(state, _known=WeakKeyDictionary(), _kept=None)
 
     def part(self, shards: list[list[Range]]) -> Rows:
         """Return the rows of some neighboring shards, which stay as they are."""
@@ -274,11 +281,19 @@ class Rows:
         totals = [look.begin(self) for look in looks]
         for each in shard:
             first, stop = self.offsets[[each.bag, each.end]].tolist()
-            block = HostBlock(self._read(slice(first, stop)), self.sizes[each.bag : each.end])
+            block = self._block(each, slice(first, stop))
             for look, total in zip(looks, totals, strict=True):
                 look.add(block, self._know(look.labels, each, slice(first, stop)), total)
             ahead.advance(stop)
         return [total.finish() for total in totals]
+
+    def _block(self, each: Range, rows: slice) -> HostBlock:
+        """Return a block; the only one stays with what was computed of it."""
+        if self._kept is not None:
+            return self._kept
+        block = HostBlock(self._read(rows), self.sizes[each.bag : each.end])
+        self._kept = block if len(block.sizes) == len(self.sizes) else None
+        return block
 
     def _read(self, rows: slice) -> Array:
         if self.coordinates is None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -99,11 +100,20 @@ class Known:
         return Known(weight, self.inside[:n_bags] * 0 + single.bag, single, within, self.shares)
 
 
+class Memo:
+    """What was computed of a block, as long as the block and the place or assignment live."""
+
+    def __init__(self) -> None:
+        self.scores: WeakKeyDictionary[Place, Any] = WeakKeyDictionary()
+        self.assigned: WeakKeyDictionary[Assignment, tuple[Known, Any]] = WeakKeyDictionary()
+
+
 class Block(Protocol):
     """Some rows of whole bags, and the products that depend on where they are."""
 
     xp: Any
     sizes: Array
+    memo: Memo
 
     def scores(self, place: Place) -> Any:
         """Return the scores of all rows at a place, in float64."""

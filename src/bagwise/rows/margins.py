@@ -16,7 +16,10 @@ step makes up for, because gradients and gaps are exact.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.segments import positive_part
@@ -30,8 +33,8 @@ _TOTALS = (
 )
 _COMPARED = _TOTALS.index("divergence")  # where the numbers that compare assignments begin
 _MAXIMA = ("moved", "undecided")
-HALVINGS = 10  # of a step whose risks one look finds out: 2^-10 is as short as steps need to be
-_GRID = 16  # steps per power of two of soft curvatures within H
+HALVINGS = 10  # of a step: 2^-10 is as short as steps need to be
+GRID = 16  # steps per power of two of soft curvatures within H
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,6 @@ class Margins(Look):
     coldest: float = 0.0  # temperature at which p is looked at, too, where it has not moved
     exact: bool = False  # products in float64, curvatures as they are
     answers: bool = False  # return p, one value per row
-    base: Place | None = None  # the risks half, a quarter, ... of the way from here are wanted, too
 
     def part(self, bags: slice, rows: slice) -> Margins:
         """Return the look at some of the bags."""
@@ -54,43 +56,27 @@ class Margins(Look):
 
     def begin(self, blocks: Any) -> Any:
         """Return the sums of no rows."""
-        return blocks.begin(len(_TOTALS) + HALVINGS * (self.base is not None), len(_MAXIMA), 3)
+        return blocks.begin(len(_TOTALS), len(_MAXIMA), 3)
 
     def add(self, block: Block, known: Known, total: Any) -> None:
         """Add the sums of a block."""
-        block = block.exact() if self.exact else block
-        if self.p.rule.merges:
-            block, known = block.merge(known)
-        seen = _Seen(block, known, self)
-        # 1) Risks and duals: with them, every pass is a certificate.
-        (a, c), z = seen.weights(self.p), seen.scores(self.at)
-        above, below = positive_part(1 - z), positive_part(1 + z)
-        rise, fall = 2 * a * above, 2 * c * below
-        # 2) H, or how it changed.
-        curvature = change = seen.curvature(self.at, self.p)
-        if self.since is not None:
-            change = curvature - seen.curvature(*self.since)
-        block.squares(change, total)
-        total.vectors += block.sums([rise, fall, change])
-        numbers = [rise.sum(), fall.sum(), _risk(a, above), _risk(c, below), change.sum()]
-        numbers.append(abs(change).sum())
-        if self.since is None:  # whoever bounds the rounding of H has made it anew
-            numbers += [_risk(curvature, 1 + abs(z)), a.sum() + c.sum()]
-        # 3) What procedures stop by.
+        seen = Seen(block, known, self)
+        block, known = seen.block, seen.known
+        weigh, _ = _choose_loops(block.xp)
+        vectors, numbers = weigh(seen, self)
+        block.squares(vectors[2], total)
+        total.vectors += block.sums(vectors)
         if self.before is not None and len(known.inside):
             more, maxima = self._compare(seen, seen.assign(self.p), seen.assign(self.before))
             numbers += [0 * numbers[0]] * (_COMPARED - len(numbers)) + more
             total.raise_maxima(maxima)
-        if self.base is not None:
-            numbers += [0 * numbers[0]] * (len(_TOTALS) - len(numbers))
-            numbers += _risks_between(a, c, seen.scores(self.base), z)
         total.count(numbers)
         if self.answers:
-            p = block.xp.zeros_like(z)
+            p = block.xp.zeros_like(known.weight)
             p[known.inside] = seen.assign(self.p)
             total.answer(p)
 
-    def _compare(self, seen: _Seen, p: Any, q: Any) -> tuple[list[Any], list[Any]]:
+    def _compare(self, seen: Seen, p: Any, q: Any) -> tuple[list[Any], list[Any]]:
         bags, rule, known = seen.known.bags, self.p.rule, seen.known
         moved = abs(p - q).max()
         if not isinstance(rule, Softening):
@@ -109,48 +95,99 @@ class Margins(Look):
         return numbers, [moved, undecided]
 
 
+@dataclass(frozen=True, eq=False)
+class Scout(Look):
+    """The risks all, half, a quarter, ... of the way to a place: no product but two scores."""
+
+    start: Place
+    at: Place
+    p: Assignment
+    labels: Labels
+    exact: bool = False
+
+    def part(self, bags: slice, rows: slice) -> Scout:
+        """Return the look at some of the bags."""
+        return replace(self, labels=self.labels.part(bags, rows))
+
+    def begin(self, blocks: Any) -> Any:
+        """Return the sums of no rows."""
+        return blocks.begin(HALVINGS + 1, 0, 0)
+
+    def add(self, block: Block, known: Known, total: Any) -> None:
+        """Add the risks of a block."""
+        seen = Seen(block, known, self)
+        _, scout = _choose_loops(seen.block.xp)
+        total.count(scout(seen, self))
+
+
+@cache
+def _choose_loops(xp: Any) -> tuple[Any, Any]:
+    """Return how rows are weighed and scouted: by compiled loops where they are NumPy's."""
+    if xp is np:
+        from bagwise.rows import _fused
+
+        return _fused.weigh, _fused.scout
+    return weigh_rows, scout_rows
+
+
+def weigh_rows(seen: Seen, look: Margins) -> tuple[list[Any], list[Any]]:
+    """Return duals and curvatures (or their change) of all rows, and the first of the totals."""
+    # 1) Risks and duals: with them, every pass is a certificate.
+    (a, c), z = seen.weights(look.p), seen.scores(look.at)
+    above, below = positive_part(1 - z), positive_part(1 + z)
+    rise, fall = 2 * a * above, 2 * c * below
+    # 2) Curvatures, or how they changed.
+    curvature = change = seen.curvature(look.at, look.p)
+    if look.since is not None:
+        change = curvature - seen.curvature(*look.since)
+    numbers = [rise.sum(), fall.sum(), _risk(a, above), _risk(c, below), change.sum()]
+    numbers.append(abs(change).sum())
+    if look.since is None:  # whoever bounds the rounding of H has made it anew
+        numbers += [_risk(curvature, 1 + abs(z)), a.sum() + c.sum()]
+    return [rise, fall, change], numbers
+
+
+def scout_rows(seen: Seen, look: Scout) -> list[Any]:
+    """Return the risks all, half, a quarter, ... of the way."""
+    (a, c), start = seen.weights(look.p), seen.scores(look.start)
+    step, found = seen.scores(look.at) - start, []
+    for _ in range(HALVINGS + 1):
+        z = start + step
+        found.append(_risk(a, positive_part(1 - z)) + _risk(c, positive_part(1 + z)))
+        step = 0.5 * step
+    return found
+
+
 def _risk(weights: Any, loss: Any) -> Any:
     return weights @ loss**2
 
 
-def _risks_between(a: Any, c: Any, start: Any, end: Any) -> list[Any]:
-    """Return the risks half, a quarter, ... of the way between two vectors of scores."""
-    found, step = [], end - start
-    for _ in range(HALVINGS):
-        step = 0.5 * step
-        z = start + step
-        found.append(_risk(a, positive_part(1 - z)) + _risk(c, positive_part(1 + z)))
-    return found
+class Seen:
+    """A block under a look: scores and assignments, each computed once."""
 
-
-class _Seen:
-    """A block under a look: scores, assignments and curvatures, each computed once."""
-
-    def __init__(self, block: Block, known: Known, look: Margins) -> None:
-        self.block, self.known, self.look = block, known, look
-        self._scores: dict[Place, Any] = {}
-        self._assigned: dict[Assignment, Any] = {}
-        self._weights: dict[Assignment, tuple[Any, Any]] = {}
+    def __init__(self, block: Block, known: Known, look: Margins | Scout) -> None:
+        block = block.exact() if look.exact else block
+        merged = look.p.rule.merges
+        self.block, self.known = block.merge(known) if merged else (block, known)
+        self.look, self.memo = look, self.block.memo
 
     def scores(self, place: Place) -> Any:
-        if place not in self._scores:  # one by one: the bits do not depend on the others
-            self._scores[place] = self.block.scores(place)
-        return self._scores[place]
+        """Return the scores of all rows at a place."""
+        if place not in self.memo.scores:  # one by one: the bits do not depend on the others
+            self.memo.scores[place] = self.block.scores(place)
+        return self.memo.scores[place]
 
     def assign(self, p: Assignment) -> Any:
-        if p not in self._assigned:
-            z = self.scores(p.anchor or self.look.at)[self.known.inside]
-            known = self.known
-            self._assigned[p] = p.rule.assign(known.bags, z, p.temperature, known.facts)
-        return self._assigned[p]
+        """Return the assignment of the instances of positive bags."""
+        owner, known = self.memo.assigned.get(p), self.known
+        if owner is None or owner[0] is not known:
+            z = self.scores(p.anchor or self.look.at)[known.inside]
+            found = p.rule.assign(known.bags, z, p.temperature, known.facts)
+            self.memo.assigned[p] = owner = known, found
+        return owner[1]
 
     def weights(self, given: Assignment) -> tuple[Any, Any]:
         """Return the weights of all rows as positives and as negatives."""
-        if given not in self._weights:
-            self._weights[given] = self._weigh(given)
-        return self._weights[given]
-
-    def _weigh(self, given: Assignment) -> tuple[Any, Any]:
         known, xp = self.known, self.block.xp
         a, c = xp.zeros_like(known.weight), known.weight + 0.0
         if len(known.inside):
@@ -162,11 +199,12 @@ class _Seen:
         return a, c
 
     def curvature(self, place: Place, given: Assignment) -> Any:
+        """Return the curvature of all rows, on the grid where it is soft."""
         (a, c), z, xp = self.weights(given), self.scores(place), self.block.xp
         found = 2 * (a * (z < 1) + c * (z > -1))
         if given.rule.is_soft and not self.look.exact and len(self.known.inside):
             exact, unit = found[self.known.inside], 2 * self.known.within
-            level = xp.round(_GRID * xp.log2(exact / unit + TINY)) / _GRID
+            level = xp.round(GRID * xp.log2(exact / unit + TINY)) / GRID
             found[self.known.inside] = (exact > 0) * unit * xp.exp2(level)
         return found
 
@@ -175,8 +213,3 @@ def named(numbers: Array, maxima: Array) -> dict[str, float]:
     """Return totals and maxima by name."""
     totals = numbers[: len(_TOTALS)].tolist()
     return dict(zip((*_TOTALS, *_MAXIMA), (*totals, *maxima.tolist()), strict=True))
-
-
-def risks_between(numbers: Array) -> list[float]:
-    """Return the risks half, a quarter, ... of the way from a look's base."""
-    return numbers[len(_TOTALS) :].tolist()

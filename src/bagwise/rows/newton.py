@@ -24,9 +24,8 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import Rule
-from bagwise.designs.linear import DIGITS_KEPT
 from bagwise.rows.looks import Assignment, Labels, Place, Sums
-from bagwise.rows.margins import Margins, named, risks_between
+from bagwise.rows.margins import Margins, Scout, named
 from bagwise.rows.steps import Fit as Steps, solve_step
 from bagwise.solvers.pieces import resolve
 from bagwise.solvers.solution import Solution, overflow
@@ -44,7 +43,7 @@ from bagwise.tolerances import (
     provable_gap,
 )
 
-_WASTE = 6  # short steps after which a path of easier problems is shorter
+_WASTE = 6  # short steps from w = 0 after which a path of easier problems is shorter
 _STEPS_PER_STAGE = 8  # of a path of lighter and lighter problems
 _LIGHTER = 10**0.5  # factor from one weight of |w|^2 to the next; ten takes more passes
 
@@ -173,17 +172,13 @@ class Newton:
         at: Place,
         p: Assignment,
         before: Assignment | None = None,
-        base: Place | None = None,
     ) -> Steps:
-        """Return the view of a place under an assignment, which is compared with another one.
-
-        With a ``base`` the risks between it and the place come with it.
-        """
+        """Return the view of a place under an assignment, which is compared with another one."""
         merges = p.rule.merges or (self._since is not None and self._since[1].rule.merges)
         if merges or self._updates >= PATIENCE:
             self._since = None
         since = self._since
-        look = Margins(at, p, self.labels, since, before, self.coldest, self.exact, base=base)
+        look = Margins(at, p, self.labels, since, before, self.coldest, self.exact)
         sums = (yield [look])[0]
         self.n_looks += 1
         parts = sums.matrix, sums.vectors[2], float(sums.numbers[4])
@@ -195,7 +190,7 @@ class Newton:
         self._hessian, self._since = parts, (at, p)
         self._updates = 0 if since is None else self._updates + 1
         if not self._keeps_digits(since is None):
-            return (yield from self.look(at, p, before, base))
+            return (yield from self.look(at, p, before))
         return View(at, p, sums, parts, self.metric, self.heavier)
 
     def _keeps_digits(self, is_fresh: bool) -> bool:
@@ -203,7 +198,7 @@ class Newton:
         diagonal = self._hessian[0].diagonal()
         diagonal = diagonal if isinstance(diagonal, np.ndarray) else diagonal.cpu().numpy()
         self._peak = diagonal if is_fresh else np.maximum(self._peak, diagonal)
-        if is_fresh or np.all(diagonal >= DIGITS_KEPT * self._peak):
+        if is_fresh or np.all(self.rounding * self._peak <= INNER * (diagonal + self.metric)):
             return True
         self._since = None
         return False
@@ -221,29 +216,27 @@ class Newton:
         """Halve a step until the objective falls by a share of its promise; 0 if it never does.
 
         It falls below the objective here, or below a higher ``bound``. The full step comes first:
-        it finds the rows that count sooner than short ones do. One more look finds out how much
-        shorter it has to be, and none where the last one was too long, too.
+        it finds the rows that count sooner than short ones do. Where it, or the last one, was too
+        long, a look without sums of rows finds out how much shorter it has to be.
         """
         value, bound, share = view.value, max(bound, view.value), 1.0
-        base = view.at if self._was_short else None
 
         def is_enough(new: float, share: float) -> bool:
             return new <= bound - SUFFICIENT * share * step[2] + self.rounding * abs(value)
 
-        while share > 0:
+        end = _go(view.at, step, 1.0)
+        if not self._was_short:
+            trial = yield from self.look(end, view.p)
+            if is_enough(trial.value, 1.0):
+                return trial, 1.0
+        (risks,) = yield [Scout(view.at, end, view.p, self.labels, self.exact)]
+        for risk in risks.numbers.tolist():
             at = _go(view.at, step, share)
-            trial = yield from self.look(at, view.p, base=base)
-            if is_enough(trial.value, share):
+            if is_enough(risk + self._norm(at), share):
                 self._was_short = share < 1
-                return trial, share
-            lower = risks_between(trial.sums.numbers)
-            halves = [share / 2 ** (k + 1) for k in range(len(lower))]
-            norms = [self._norm(_go(view.at, step, each)) for each in halves]
-            pairs = zip(halves, lower, norms, strict=True)
-            enough = (each for each, risk, norm in pairs if is_enough(risk + norm, each))
-            # Without risks between, the next look brings some.
-            share, base = next(enough, 0.0) if lower else 0.5 * share, view.at
-        return (yield from self.look(view.at, view.p)), 0.0
+                return (yield from self.look(at, view.p)), share
+            share = 0.5 * share
+        return view, 0.0
 
     def _norm(self, at: Place) -> float:
         return 0.5 * self.heavier * float((self.metric * at.coef) @ at.coef)
@@ -273,16 +266,20 @@ class Newton:
 
     def solve(self, view: View, limit: int = 2 * PATIENCE) -> Steps:
         """Solve the problem of an assignment to a duality gap at rounding level."""
-        view = yield from self._prove((yield from self._steps(view, limit, waste=_WASTE)))
+        view = yield from self._solve_from(view, limit)
         if not self._is_proven(view) and self.rounding > ROUNDING:
             self._sharpen()
-            view = yield from self.look(view.at, view.p)
-            view = yield from self._prove((yield from self._steps(view, limit, waste=_WASTE)))
+            view = yield from self._solve_from((yield from self.look(view.at, view.p)), limit)
         if not self._is_proven(view):
             path = yield from self._follow_path(view.p)
             other = yield from self._prove((yield from self._steps(path, limit)))
             view = min(view, other, key=lambda each: each.gap)
         return view
+
+    def _solve_from(self, view: View, limit: int) -> Steps:
+        """Take steps until they end, or waste too much where a path from w = 0 is no detour."""
+        waste = PATIENCE if np.any(view.at.coef) else _WASTE
+        return (yield from self._prove((yield from self._steps(view, limit, waste=waste))))
 
     def _prove(self, view: View) -> Steps:
         """Bound the distance from the optimum by the quadratic at a view, where its gap does not.
@@ -292,6 +289,8 @@ class Newton:
         minimizer of the quadratic has the same curvatures, it is that of the objective.
         """
         if self._is_proven(view) or self.rounding > ROUNDING:
+            return view
+        if view.step()[2] > SMALL_GAIN * abs(view.value):  # it is far from there
             return view
         fresh = yield from self._renew(view)
         found = _resolve_quadratic(fresh, self.rounding)
