@@ -10,7 +10,10 @@ from bagwise.assumptions.rules import NO_FACTS, Everything, Given, Means
 from bagwise.assumptions.segments import Segments
 from bagwise.assumptions.soft import Hardened
 from bagwise.rows import Assignment, Place, Rows, host
-from bagwise.rows.margins import Margins, named
+from bagwise.rows._fused import scout, weigh as weigh_compiled
+from bagwise.rows.host import HostBlock
+from bagwise.rows.looks import Known
+from bagwise.rows.margins import HALVINGS, Margins, Scout, Seen, named, scout_rows, weigh_rows
 from bagwise.tolerances import DECIDED
 from rows.planted import label, plant
 
@@ -73,6 +76,27 @@ def test_sums_are_those_of_a_plain_loop(rule):
     np.testing.assert_allclose(found.matrix, matrix, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("since", [False, True])
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_compiled_loops_are_those_of_the_reference(rule, since):
+    bags, positive = plant()
+    labels, here, there = draw(label(positive), bags)
+    block, known = HostBlock(bags.X, bags.sizes), Known.of(np, bags.sizes, labels, np.asarray)
+    p, q = Assignment(rule, there, T), Assignment(rule, here, 2 * T)
+    look = Margins(here, p, labels, (there, q) if since and not rule.merges else None)
+    seen = Seen(block, known, look)
+    for ours, theirs in zip(weigh_compiled(seen, look), weigh_rows(seen, look), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    ahead = Scout(here, there, p, labels)
+    risks = scout(seen, ahead)
+    np.testing.assert_allclose(risks, scout_rows(seen, ahead), rtol=1e-12)
+    for k in (0, 1, HALVINGS):
+        coef = here.coef + 0.5**k * (there.coef - here.coef)
+        place = Place(coef, here.intercept + 0.5**k * (there.intercept - here.intercept))
+        _, numbers = weigh_rows(seen, replace(look, at=place))
+        assert risks[k] == pytest.approx(numbers[2] + numbers[3], rel=1e-10)
+
+
 @pytest.mark.parametrize("rule", RULES[2:], ids=str)
 def test_the_change_of_the_hessian_is_the_difference_of_two(rule):
     bags, positive = plant()
@@ -111,8 +135,8 @@ def test_comparisons_of_assignments():
     ]
     share = labels.weight[counted] / labels.C
     expected = {
-        "divergence": share @ soft.diverge(segments, *values),
-        "entropy": share @ soft.entropy(segments, values[0]),
+        "divergence": share @ soft.compare(segments, *values)[1],
+        "entropy": share @ soft.compare(segments, *values)[0],
         "penalty": share @ soft.penalize(segments, values[0]),
         "positives": share @ segments.sum(values[0]),
         "moved": abs(values[0] - values[1]).max(),
@@ -138,8 +162,10 @@ def test_tensors_have_the_sums_of_arrays(rule, offset):
     p, q = Assignment(rule, here, T), Assignment(rule, there, T)
     since = None if rule.merges else (there, q)
     look = Margins(here, p, labels, since, before=q, coldest=1e-3, answers=not rule.merges)
-    (on_host,) = make_rows(bags.X, bags.offsets).run_pass([look])
-    (on_device,) = make_rows(bags.to("cpu").X, bags.offsets).run_pass([look])
+    looks = [look, Scout(here, there, p, labels)]
+    on_host, ahead = make_rows(bags.X, bags.offsets).run_pass(looks)
+    on_device, found = make_rows(bags.to("cpu").X, bags.offsets).run_pass(looks)
+    np.testing.assert_allclose(found.numbers, ahead.numbers, rtol=1e-11)
     for name in ("numbers", "maxima", "vectors"):
         ours, theirs = getattr(on_host, name), getattr(on_device, name)
         np.testing.assert_allclose(theirs, ours, rtol=1e-11, atol=1e-9, err_msg=name)

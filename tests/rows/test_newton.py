@@ -88,11 +88,11 @@ def test_a_small_step_is_not_looked_at():
         found = yield from newton.descend(start, 100, last)
         return *found, newton.n_looks - before
 
-    _, taken, promise, looks = run(rows, descend(Newton(rows, labels), np.inf))
+    _, _, taken, promise, looks = run(rows, descend(Newton(rows, labels), np.inf))
     assert COARSE < promise < INNER
     assert (taken, looks) == (1, 0)
     # Where the promise has grown, all but the smallest steps are looked at.
-    place, taken, same, looks = run(rows, descend(Newton(rows, labels), 0.5 * promise))
+    _, place, taken, same, looks = run(rows, descend(Newton(rows, labels), 0.5 * promise))
     assert same == promise
     assert looks >= taken
     newton = Newton(rows, labels)

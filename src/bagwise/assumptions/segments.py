@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,25 @@ class Segments:
         self.xp, self.sizes, self.starts = xp, sizes, xp.cumsum(sizes, 0) - sizes
         repeat = np.repeat if xp is np else xp.repeat_interleave
         self.bag = repeat(xp.arange(len(sizes), **self._place), sizes)
-        self._one = xp.ones(1, dtype=xp.float64, **self._place)
-        self.counts = sizes * self._one  # sizes as floats
 
     @classmethod
     def of_offsets(cls, offsets: Array) -> Segments:
         """Return the bags of NumPy vectors with these offsets."""
         return cls(np, np.diff(offsets))
+
+    @cached_property
+    def _one(self) -> Any:
+        return self.xp.ones(1, dtype=self.xp.float64, **self._place)
+
+    @cached_property
+    def counts(self) -> Any:
+        """Sizes as floats."""
+        return self.sizes * self._one
+
+    @cached_property
+    def has_singles(self) -> bool:
+        """Whether a bag has one row only."""
+        return bool((self.sizes == 1).any())
 
     @property
     def _place(self) -> dict[str, Any]:

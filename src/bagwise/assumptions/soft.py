@@ -67,14 +67,10 @@ class Softening(Rule):
         """Return the assumption's own term in the objective, one value per bag."""
         return 0.0 * bags.counts
 
-    def entropy(self, bags: Segments, p: Any) -> Any:
-        """Return the entropy of every bag."""
-        return -bags.sum(self._logs(bags.xp, p, p))
-
-    def diverge(self, bags: Segments, p: Any, other: Any) -> Any:
-        """Return the divergence of every bag's assignment from another one."""
-        xp = bags.xp
-        return bags.sum(self._logs(xp, p, p) - self._logs(xp, p, other))
+    def compare(self, bags: Segments, p: Any, other: Any) -> tuple[Any, Any]:
+        """Return the entropy of every bag, and its assignment's divergence from another one."""
+        own = bags.sum(self._logs(bags.xp, p, p))
+        return -own, own - bags.sum(self._logs(bags.xp, p, other))
 
     def _logs(self, xp: Any, p: Any, other: Any) -> Any:
         logs = p * xp.log(other + TINY)
@@ -196,6 +192,9 @@ class SoftWitness(Softening):
         Known positives are witnesses. Others are sought only where these are too few.
         """
         xp, x = bags.xp, facts.fix(bags.xp, -loss / temperature)
+        if self.n_witnesses == 1 and facts.known is None:
+            e = xp.exp(x - bags.expand(bags.max(x)))
+            return e / bags.expand(bags.sum(e))
         full = bags.expand(bags.sizes <= self.n_witnesses)
         if facts.known is not None:
             possible = facts.known >= 0
@@ -207,7 +206,7 @@ class SoftWitness(Softening):
             e = xp.exp(free - bags.expand(xp.where(top > -np.inf, top, 0.0)))
             left = positive_part(self.n_witnesses - bags.sum(1.0 * full))
             p = xp.where(full, 1.0, e * bags.expand(left / (bags.sum(e) + TINY)))
-            if self.n_witnesses == 1 or not bool((p > 1).any()):
+            if not bool((p > 1).any()):
                 break
             full = full | (p > 1)
         return p
@@ -256,7 +255,8 @@ def _sigmoid(xp: Any, x: Any) -> Any:
 
 def _settle(bags: Segments, cost: Any, p: Any, temperature: float) -> Any:
     """Let bags whose labels sum to less than 1 sum to 1 (Eq. 6)."""
-    p = bags.xp.where(bags.expand(bags.sizes == 1), 1.0, p)
+    if bags.has_singles:
+        p = bags.xp.where(bags.expand(bags.sizes == 1), 1.0, p)
     short = bags.sum(p) < 1
     if bool(short.any()):
         some, rows = bags.select(short)

@@ -93,8 +93,9 @@ class Vectors:
         """Return the next assignment."""
         yield from ()
         new, bags, rule = self._soften(here, temperature), self.bags, self.softening
-        self.p, self.entropy = new, float(self.weight @ rule.entropy(bags, new))
-        divergence = float(self.weight @ rule.diverge(bags, new, p)) / self.weight.sum()
+        entropy, divergences = rule.compare(bags, new, p)
+        self.p, self.entropy = new, float(self.weight @ entropy)
+        divergence = float(self.weight @ divergences) / self.weight.sum()
         share = float(self.weight @ bags.sum(new)) / self.n_instances
         return Softer(new, divergence, self.entropy, share)
 

@@ -94,7 +94,7 @@ class _Annealing:
         self.C, self.n_instances = newton.labels.C, newton.n_rows
         newton.coldest = schedule.coldest / self.C
         self.view: View | None = None  # where the assignment decided last
-        self.seen: View | None = None  # where the last Newton step began
+        self.seen: View  # where the last Newton step began
         self.before: Assignment | None = None
         self.temperature = self.promise = np.inf
         self.careful, self.repeated = False, 0
@@ -133,13 +133,14 @@ class _Annealing:
 
     def _rises(self, view: View) -> bool:
         """Return whether a view has more energy than the last step began with."""
-        if self.before is None:  # the entropy of the first assignment is not known
+        if self.view is None or self.before is None:  # the first assignment's entropy is not known
             return False
         old = self.energy_of(self.view, self.temperature) - self.view.value + self.seen.value
         new = self.energy_of(view, self.temperature)
         return new > old + self.newton.rounding * abs(old)
 
     def energy_of(self, view: View, temperature: float) -> float:
+        """Return the objective of a view and its assignment at a temperature."""
         seen = view.numbers
         return view.value + self.C * seen["penalty"] - temperature * seen["entropy"]
 

@@ -7,7 +7,6 @@ rule: assignments are given.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ _NO_ROWS = np.empty(0)
 
 def weigh(seen: Seen, look: Margins) -> tuple[Array, list[float]]:
     """Return duals and curvatures (or their change) of all rows, and the first of the totals."""
-    known, old = seen.known, (_NO_ROWS, _NO_ROWS, False, False)
+    known, old = seen.known, (_NO_ROWS, _NO_ROWS, _NO_ROWS, False)
     if look.since is not None:
         old = seen.scores(look.since[0]), *_of(seen, look.since[1], look.exact)
     new = seen.scores(look.at), *_of(seen, look.p, look.exact)
@@ -37,11 +36,11 @@ def scout(seen: Seen, look: Scout) -> list[float]:
     return _scout(seen.known.weight, seen.known.inside, start, step, p, rest).tolist()
 
 
-def _of(seen: Seen, p: Assignment, exact: bool) -> tuple[Any, bool, bool]:
-    """Return an assignment, whether the rest is negative, and whether curvatures have a grid."""
-    given = seen.assign(p) if len(seen.known.inside) else _NO_ROWS
-    soft = p.rule.is_soft and not exact
-    return np.asarray(given, dtype=np.float64), p.rule.rest_is_negative, soft
+def _of(seen: Seen, p: Assignment, exact: bool) -> tuple[Array, Array, bool]:
+    """Return an assignment, how negative its rest is, and whether curvatures have a grid."""
+    count, rest = len(seen.known.inside), seen.known.facts.rest(p.rule.rest_is_negative)
+    given = np.asarray(seen.assign(p), dtype=np.float64) if count else _NO_ROWS
+    return given, np.full(count, rest, dtype=np.float64), p.rule.is_soft and not exact
 
 
 @njit(inline="always")
@@ -78,9 +77,9 @@ def _weigh(weight, inside, z, p, rest, is_soft, old_z, old_p, old_rest, old_soft
         is_inside = k < len(inside) and inside[k] == i
         a, c, old_a, old_c = 0.0, weight[i], 0.0, weight[i]
         if is_inside:
-            a, c = _share(p[k], weight[i], rest)
+            a, c = _share(p[k], weight[i], rest[k])
             if has_old:
-                old_a, old_c = _share(old_p[k], weight[i], old_rest)
+                old_a, old_c = _share(old_p[k], weight[i], old_rest[k])
             k += 1
         # 2) Risks and duals.
         above, below = max(0.0, 1 - z[i]), max(0.0, 1 + z[i])
@@ -111,7 +110,7 @@ def _scout(weight, inside, start, step, p, rest):
     for i in range(len(start)):
         a, c = 0.0, weight[i]
         if k < len(inside) and inside[k] == i:
-            a, c = _share(p[k], weight[i], rest)
+            a, c = _share(p[k], weight[i], rest[k])
             k += 1
         for j in range(HALVINGS + 1):
             z = start[i] + step[i] * 0.5**j

@@ -81,9 +81,10 @@ class Margins(Look):
         moved = abs(p - q).max()
         if not isinstance(rule, Softening):
             return [0 * moved] * 4 + [(p != q).sum() + 0 * moved], [moved, 0 * moved]
+        entropy, divergence = rule.compare(bags, p, q)
         numbers = [
-            known.shares @ rule.diverge(bags, p, q),
-            known.shares @ rule.entropy(bags, p),
+            known.shares @ divergence,
+            known.shares @ entropy,
             known.shares @ rule.penalize(bags, p, known.facts.fraction),
             known.shares @ bags.sum(p),
             0 * moved,
