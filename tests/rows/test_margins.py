@@ -81,6 +81,9 @@ def test_sums_are_those_of_a_plain_loop(rule):
 def test_compiled_loops_are_those_of_the_reference(rule, since):
     bags, positive = plant()
     labels, here, there = draw(label(positive), bags)
+    if since:
+        known = np.random.default_rng(3).choice([-1, 0, 0, 0, 0, 1], bags.n_instances)
+        labels = replace(labels, known=known)
     block, known = HostBlock(bags.X, bags.sizes), Known.of(np, bags.sizes, labels, np.asarray)
     p, q = Assignment(rule, there, T), Assignment(rule, here, 2 * T)
     look = Margins(here, p, labels, (there, q) if since and not rule.merges else None)
