@@ -95,3 +95,36 @@ def test_a_file_without_the_unit_is_named(study, model, tmp_path):
     refused(1, "has no column 'patient'", "predict", model, tmp_path / "no.csv")
     done("convert", study, tmp_path / "s.bags", *READ[:4], "--drop", "patient")
     refused(2, "merged by group", "predict", model, tmp_path / "s.bags", "--unit", "group")
+
+
+LINEAR = ("-p", "kernel=linear", "--positive", "ill", "--folds", "3", "--jobs", "1")
+
+
+def test_unseen_sites_stand_beside_the_folds(study):
+    found = printed("cv", study, *READ, "-m", "MI-SVM", *LINEAR, "--site", "site")
+    assert found["n_sites"] == 2
+    assert found["unseen_sites"].keys() == found["metrics"].keys()
+    table = done("cv", study, *READ, "-m", "MI-SVM", *LINEAR, "--site", "site").stdout
+    assert "unseen sites" in table
+    words = ("compare", study, *READ, "--models", "SIL,MI-SVM", *LINEAR[2:], "--repeats", "1")
+    compared = printed(*words, "--site", "site")
+    assert {*compared["unseen_sites"]} == {"SIL", "MI-SVM"}
+    assert "Sites left out" in done(*words, "--site", "site").stdout
+
+
+def test_the_report_shows_slides_together_and_sites(study, model, tmp_path):
+    done("report", model, study, "--site", "site", "--out", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert 'id="sites"' in page
+    assert "P03-1: " in page
+    assert "shares of parts" in page
+
+
+def test_a_heat_map_shows_the_slides_of_a_patient(study, model, tmp_path):
+    words = ("heatmap", model, study, "--bag", "P03", "--out", tmp_path / "m.svg")
+    done(*words, "--geojson", tmp_path / "tiles")
+    assert {file.name for file in (tmp_path / "tiles").iterdir()} == {
+        f"P03-P03-{s}.geojson" for s in range(3)
+    }
+    done("heatmap", model, study, "--out", tmp_path / "maps")
+    refused(1, "has several parts", *words, "--image", tmp_path / "maps/P03.png", "--force")

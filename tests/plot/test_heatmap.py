@@ -7,7 +7,13 @@ from matplotlib.collections import LineCollection, PolyCollection
 from bagwise.bags import Bags
 from bagwise.datasets import make_slide_bags
 from bagwise.plot import heatmap
-from bagwise.plot.heatmap import color_limits, color_scale, instance_colors, patch_side
+from bagwise.plot.heatmap import (
+    color_limits,
+    color_scale,
+    instance_colors,
+    patch_side,
+    place_parts,
+)
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +143,19 @@ def test_smaller_p_values_are_darker_in_even_steps():
     assert steps.max() < 3 * np.median(steps)
     assert lightness[-1] > 95
     assert lightness[0] < 25
+
+
+def test_parts_are_drawn_side_by_side():
+    places = np.array([[x, y] for x in range(3) for y in range(2)], dtype=float)
+    coords = np.concatenate([places, places + 7, places])
+    parts = np.repeat(["a", "b", "c"], 6)
+    bags = Bags(np.ones((18, 1)), [0, 18], coords=coords, parts=parts)
+    placed, begins = place_parts(bags, 0, patch_side(bags, 0))
+    assert begins == {"a": (0.0, 0.0), "b": (5.0, 0.0), "c": (0.0, 4.0)}
+    assert len(np.unique(placed, axis=0)) == 18
+    for name, start in begins.items():
+        np.testing.assert_array_equal(placed[parts == name] - start, places)
+    one = bags.replace(parts=np.repeat("a", 18))
+    np.testing.assert_array_equal(place_parts(one, 0, 1.0)[0], coords)
+    texts = [text.get_text() for text in heatmap(bags, np.arange(18.0)).axes[0].texts]
+    assert [*begins] == texts[-3:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
@@ -85,4 +86,45 @@ def site_table(sites: Any, positive: Any) -> Table:
         known, unseen = (str(rate or "") for rate in (site.known, site.unseen))
         cells = (str(site.n_bags), str(site.n_positive), known, unseen or site.note)
         table.add_row(escape(str(site.name)), *map(escape, cells))
+    return table
+
+
+def check_sites(bags: Any, y: Any) -> None:
+    """Refuse labels that are not two classes, and sites that cannot be left out."""
+    from bagwise.crossfit.sites import site_of_units
+
+    site_of_units(bags)
+    n_classes = len(np.unique(y))
+    if n_classes != 2:
+        raise typer.BadParameter(f"--site is for two classes, there are {n_classes}.")
+
+
+def judge_unseen(found: Any, bags: Any, y: Any, impute: str | None, jobs: int) -> dict[str, Any]:
+    """Return the AUC within sites of each compared model, trained without the site it scores.
+
+    Parameters and scaling are those that the folds chose most often.
+    """
+    from sklearn.base import clone
+
+    from bagwise.crossfit.sites import score_unseen
+    from bagwise.model_selection.audit import auc_within
+    from bagwise.model_selection.scaling import with_scaler
+
+    rates, truth = {}, y == np.unique(y)[1]
+    for name, one in found.results.items():
+        model = clone(found.models[name]).set_params(**one.usual_point)
+        whole = with_scaler(model, scaler_for(bags, one.usual_scale, impute))
+        scores = score_unseen(whole, bags, y, jobs)
+        rates[name] = auc_within(truth, scores, bags.sites, bags.groups)
+    return rates
+
+
+def unseen_table(found: Any, unseen: dict[str, Any]) -> Table:
+    """Return the table of compared models on the folds and on sites that were left out."""
+    numbers = ("AUC of folds", "AUC of unseen sites")
+    table = output.plain_table("model", *numbers, right=numbers, title="Sites left out one by one")
+    for name, rate in unseen.items():
+        known = found.results[name].estimates["auc"]
+        folds = f"{known.value:.2f} ({known.low:.2f} to {known.high:.2f})"
+        table.add_row(escape(name), folds, str(rate or "no site has both classes"))
     return table

@@ -16,6 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from bagwise.cli.audit import check_sites, judge_unseen, unseen_table
 from bagwise.cli.labels import number_grades, order_of, settle_task
 from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed, as_words, one_of, split_names
@@ -33,7 +34,7 @@ from bagwise.cli.output import (
     show_json,
 )
 from bagwise.cli.places import Place
-from bagwise.cli.source import Source
+from bagwise.cli.source import Site, Source
 from bagwise.io._atomic import writing
 
 _SHORT = {
@@ -99,6 +100,7 @@ def compare(
     ] = 3,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    site: Site = None,
     report: Annotated[
         Path | None, page("Also write a page: ranking, ties, and time against accuracy.")
     ] = None,
@@ -115,6 +117,8 @@ def compare(
     `bagwise compare musk1 --models MI-SVM,MI-Kernel,MILES --time 10m --out musk1-comparison`
 
     `bagwise compare cells.csv --bag slide --duration months --event died --groups patient`
+
+    With `--site`, a second table shows the AUC of sites, such as hospitals, that were left out.
 
     Labels that are numbers are predicted, and ranked by R2; `--task grades` or `--order` and
     `--duration` with `--event` compare models of grades (quadratic kappa) and of times (C-index).
@@ -137,8 +141,10 @@ def compare(
         build_model(name, {})  # a wrong name is refused before the data are read
     tried: Any = place.models(named, scale, source.impute) if place else named
     task = settle_task(source, _task_of(named))
-    bags, y = source.read_labeled(check=not place, task=task or "")
+    bags, y = source.read_labeled(check=not place, task=task or "", site=site)
     task = task or read_task(y)
+    if site is not None:
+        check_sites(bags, y)
     if task == "grades":
         y = number_grades(y, order_of(y, source.order))
     for name in named or []:
@@ -158,10 +164,13 @@ def compare(
     if not found.results and found.failures and not found.unfinished:
         name, failure = next(iter(found.failures.items()))
         raise ValueError(f"No model could be fitted. {name}: {reword(failure)}")
+    unseen = None if site is None else judge_unseen(found, bags, y, source.impute, jobs)
     if as_json:
-        show_json(_record(found))
+        show_json(_record(found) | ({} if unseen is None else {"unseen_sites": unseen}))
     elif found.results:
         show(_table(found))
+        if unseen is not None:
+            show(unseen_table(found, unseen))
     read = source.words() + ([] if label is None else ["--positive", str(label)])
     _conclude(found, read)
     _say_rest(found)

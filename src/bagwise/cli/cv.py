@@ -14,7 +14,7 @@ from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed
 from bagwise.cli.places import Place
-from bagwise.cli.source import Source
+from bagwise.cli.source import Site, Source
 
 
 def cv(
@@ -28,12 +28,14 @@ def cv(
     ] = 1,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    site: Site = None,
     as_json: output.Json = False,
 ) -> None:
     """Cross-validate one model with given parameters.
 
     Folds are stratified by label and keep the groups of `--groups` together. Scaling, thresholds
-    and probabilities are learned in the training part of each fold.
+    and probabilities are learned in the training part of each fold. With `--site`, sites such as
+    hospitals are also left out one by one: the last column is the mean over sites.
 
     `bagwise cv cells.csv --bag slide --label diagnosis --positive tumor --model MI-SVM --scale`
 
@@ -46,7 +48,7 @@ def cv(
     settings = choice.settings()
     # A wrong name or value is refused before the data are read.
     place.check(choice.build(settings, source=source), scale, source.impute)
-    source, bags, y = choice.read(source, check=not place)
+    source, bags, y = choice.read(source, check=not place, site=site)
     options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     hint = "No results are kept: fewer --folds take less time."
     with output.interruptible(hint), place.move(bags) as bags:
@@ -57,11 +59,14 @@ def cv(
         choice.calibrate(estimator, bags, y, held_out=folds)
         whole = with_scaler(estimator, scaler)
         result = _cross_validate(whole, bags, y, cv=folds, n_repeats=repeats, **options)
+        unseen = None if site is None else _leave_sites_out(whole, bags, y, **options)
     record: dict[str, Any] = {
         "model": title, "positive": _positive(estimator, y),
         "scale": scale, "folds": folds, "repeats": repeats, "seed": seed,
         "metrics": result.summary(), "warnings": [*map(output.reword, result.warned)],
     }  # fmt: skip
+    if unseen is not None:
+        record |= {"unseen_sites": unseen.summary(), "n_sites": len(unseen.folds)}
     if as_json:
         output.show_json(record)
         return
@@ -93,6 +98,22 @@ def _say_below_chance(record: dict[str, Any], y: Any) -> None:
             output.say(f"[yellow]Warning:[/yellow] {escape(output.reword(text))}")
 
 
+def _leave_sites_out(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
+    """Return the metrics of each site, judged by a copy that was trained on the others."""
+    from bagwise.crossfit.sites import allow_sites, leave_one_site_out, site_of_units
+    from bagwise.estimators.occlusion import last_step
+    from bagwise.model_selection import cross_validate_bags
+
+    site_of_units(bags)  # a patient at two sites is an error
+    ordered = last_step(estimator).task in ("numbers", "times")
+    splits = leave_one_site_out(bags, y, ordered=ordered)
+    if not splits:
+        raise ValueError("Without any one site, a class has no bags: no site can be left out.")
+    if not ordered:
+        estimator = allow_sites(estimator, bags, y, splits)
+    return cross_validate_bags(estimator, bags, y, cv=splits, **options)
+
+
 def _cross_validate(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
     from bagwise.model_selection import cross_validate_bags
 
@@ -110,11 +131,15 @@ def _table(record: dict[str, Any]) -> Table:
         "metric",
         "mean",
         "standard error",
-        right=("mean", "standard error"),
+        *(["unseen sites"] if "unseen_sites" in record else []),
+        right=("mean", "standard error", "unseen sites"),
         title=f"{escape(record['model'])}: {record['folds']} folds{times}",
         caption=f"{positive}Features: {record['scale']}.",
     )
     for name, values in record["metrics"].items():
-        numbers = ("-" if number is None else f"{number:.4f}" for number in values.values())
-        table.add_row(name.replace("_", " "), *numbers)
+        numbers = [*values.values()]
+        if "unseen_sites" in record:
+            numbers.append(record["unseen_sites"].get(name, {}).get("mean"))
+        texts = ("-" if number is None else f"{number:.4f}" for number in numbers)
+        table.add_row(name.replace("_", " "), *texts)
     return table

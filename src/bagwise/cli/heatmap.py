@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -227,6 +228,13 @@ def _write_tiles(
     from bagwise.plot.heatmap import instance_colors, patch_side
 
     bags, name = applied.bags, "key instance"
+    if bags.parts is not None:  # QuPath opens one slide at a time
+        slides = replace(applied, bags=bags.split())
+        for k in np.flatnonzero(slides.bags.groups == bags.ids[number]):
+            (part,) = file_names([slides.bags.ids[k]])
+            one = file.with_name(f"{file.stem}-{part}{file.suffix}")
+            _write_tiles(slides, scores, pvalues, int(k), one, top)
+        return
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
     colors = instance_colors(scores, pvalues)[rows]
     if pvalues is not None:  # the higher the score, the smaller the p-value

@@ -69,14 +69,16 @@ class ModelOptions:
         """Return what the labels are: as the options say, else as the model takes them."""
         return settle_task(source, build_model(self.model, {}).task) or "classes"
 
-    def read(self, source: Any, *, check: bool = True) -> tuple[Any, Any, Any]:
+    def read(
+        self, source: Any, *, check: bool = True, site: str | None = None
+    ) -> tuple[Any, Any, Any]:
         """Return bags and labels, and the source; "auto" takes the task from the labels."""
         from bagwise.estimators.labels import read_task
 
         task = self.task(source)
         if task != "classes" or self.model not in ("auto", "AutoBagClassifier"):
-            return source, *source.read_labeled(check=check, task=task)
-        bags, y = source.read_labeled(check=check, task=source.task or "")
+            return source, *source.read_labeled(check=check, task=task, site=site)
+        bags, y = source.read_labeled(check=check, task=source.task or "", site=site)
         return replace(source, task=source.task or read_task(y)), bags, y
 
     def build(

@@ -22,7 +22,7 @@ from bagwise.cli.output import (
     show_json,
     steps,
 )
-from bagwise.cli.source import Duration, Event, Groups, Label
+from bagwise.cli.source import Duration, Event, Groups, Label, Site
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -36,6 +36,7 @@ def report(
     duration: Duration = None,
     event: Event = None,
     groups: Groups = None,
+    site: Site = None,
     cv: Annotated[
         int | None,
         typer.Option(
@@ -66,13 +67,14 @@ def report(
     """
     import bagwise
 
-    applied = options.load(label=label, groups=groups, duration=duration, event=event)
+    applied = options.load(label=label, groups=groups, sites=site, duration=duration, event=event)
     y = applied.labels(options.data)
     folds = cv or _choose_folds(applied, y)
     pictures = None if images is None else _pictures(applied, images)
     given: dict[str, Any] = {"bag": options.bag, "label": label, "groups": groups}
     given |= {"labels": options.labels, "cv": folds, "images": images, "title": title}
     given |= {"positive": positive, "format": options.format, "duration": duration, "event": event}
+    given |= {"site": site, "unit": options.unit}
     words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
     command = shlex.join(words + as_words(**given))
     with steps() as callback:
@@ -127,9 +129,10 @@ def _pictures(applied: Applied, folder: Path) -> Any:
         raise typer.BadParameter(f"--images {folder}: there is no such folder.")
     kinds = _PICTURES if applied.bags.coords is None else (*SLIDES, *_PICTURES)
     files = {f.stem: f for f in sorted(folder.iterdir()) if f.suffix.lower() in kinds}
-    slides = {name: files.get(str(name)) for name in applied.bags.ids.tolist()}
-    if applied.bags.coords is not None and None not in slides.values():
-        return slide_tiles(applied.bags, slides)  # type: ignore[arg-type]
+    of = applied.bags if applied.bags.parts is None else applied.bags.split()  # in the same order
+    slides = {name: files.get(str(name)) for name in of.ids.tolist()}
+    if of.coords is not None and None not in slides.values():
+        return slide_tiles(of, slides)  # type: ignore[arg-type]
     names = [str(name) for name in applied.bags.instance_ids.tolist()]
     missing = next((name for name in names if name not in files), None)
     if missing is not None:

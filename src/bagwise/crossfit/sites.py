@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import chi2_contingency
+from sklearn.base import clone
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import factorize
 from bagwise.bags.merging import agree_within
 from bagwise.bags.segments import offsets_of
-from bagwise.crossfit.folds import number_units
+from bagwise.crossfit.folds import count_fewest, number_units
 from bagwise.crossfit.scores import LEVEL, bag_scores, fit_folds
 
 
@@ -31,12 +32,36 @@ def site_of_units(bags: Bags) -> Array:
     return codes[order][ends[:-1]]
 
 
-def leave_one_site_out(bags: Bags, y: Array) -> list[tuple[Array, Array]]:
-    """Return training and test bags for each site without which both classes are left."""
+def leave_one_site_out(bags: Bags, y: Array, *, ordered: bool = False) -> list[tuple[Array, Array]]:
+    """Return training and test bags for each site without which all classes are left.
+
+    Labels that are ``ordered`` (numbers, events and times) are no classes.
+    """
     codes, names = factorize(bags.sites)
     splits = [(np.flatnonzero(codes != k), np.flatnonzero(codes == k)) for k in range(len(names))]
+    if ordered:
+        return splits
     n_classes = len(np.unique(y))
     return [(train, test) for train, test in splits if len(np.unique(y[train])) == n_classes]
+
+
+def allow_sites(model: Any, bags: Bags, y: Array, splits: list[tuple[Array, Array]]) -> Any:
+    """Return a copy of a model whose inner folds the training parts of all splits allow."""
+    return with_fewer_folds(clone(model), min(count_fewest(bags[t], y[t]) for t, _ in splits))
+
+
+def with_fewer_folds(model: Any, fewest: int) -> Any:
+    """Let threshold and probabilities come from as many folds as the smaller training parts allow.
+
+    Where a class has a single bag there, they are those of scores as they are.
+    """
+    for name, value in model.get_params().items():
+        owner = name.removesuffix("calibration_cv")
+        if name == owner or not isinstance(value, int) or value <= fewest:
+            continue
+        plain = {f"{owner}threshold": 0.0, f"{owner}probability": False}
+        model.set_params(**({name: fewest} if fewest > 1 else plain))
+    return model
 
 
 def score_unseen(model: Any, bags: Bags, y: Array, n_jobs: int | None = None) -> Array:
@@ -50,6 +75,9 @@ def score_unseen(model: Any, bags: Bags, y: Array, n_jobs: int | None = None) ->
         return bag_scores(copy, held_out)
 
     scores = np.full(len(y), np.nan)
+    if not splits:
+        return scores
+    model = allow_sites(model, bags, y, splits)
     parts = fit_folds(model, bags, y, None, splits, judge, n_jobs=n_jobs)
     for (_, test), part in zip(splits, parts, strict=True):
         scores[test] = part

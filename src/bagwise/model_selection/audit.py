@@ -333,9 +333,12 @@ def _rate_site(truth: Array, scores: Array, groups: Array | None, rows: Array) -
 
 
 def list_sites(
-    bags: Bags, truth: Array, classes: Array, scores: Array, unseen: Array
+    bags: Bags, truth: Array, classes: Any, scores: Array, unseen: Array | None
 ) -> list[SiteResult]:
-    """Return the results of each site, the largest first; those of one class have a note."""
+    """Return the results of each site, the largest first; those of one class have a note.
+
+    ``classes`` are the negative and the positive one; ``unseen`` is None where nobody asks for it.
+    """
     codes, names = factorize(bags.sites)
     results = []
     for k in np.argsort(-np.bincount(codes), kind="stable"):
@@ -345,9 +348,9 @@ def list_sites(
             note = f"only bags of the class {classes[int(n_pos > 0)]}"
         else:
             known = _rate_site(truth, scores, bags.groups, rows)
-            if np.isnan(unseen[rows]).any():
+            if unseen is not None and np.isnan(unseen[rows]).any():
                 note = "the other sites have one class only"
-            else:
+            elif unseen is not None:
                 apart = _rate_site(truth, unseen, bags.groups, rows)
         name = names[k].item() if isinstance(names[k], np.generic) else names[k]
         results.append(SiteResult(name, len(rows), n_pos, known, apart, note))

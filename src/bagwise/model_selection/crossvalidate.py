@@ -90,7 +90,7 @@ def cross_validate_bags(
     bags: Any,
     y: Any,
     *,
-    cv: int = 10,
+    cv: int | list[tuple[Array, Array]] = 10,
     n_repeats: int = 1,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -109,8 +109,8 @@ def cross_validate_bags(
         The data.
     y : array-like of shape (n_bags,)
         Labels of the bags: classes, numbers, grades, or events and times.
-    cv : int, default=10
-        Number of folds.
+    cv : int or list of (train, test), default=10
+        Number of folds, or the folds themselves, such as sites that are left out.
     n_repeats : int, default=1
         How many times the bags are divided into folds, each time differently.
     random_state : int, default=0
@@ -138,11 +138,15 @@ def cross_validate_bags(
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     task = getattr(last_step(estimator), "task", "classes")
     ordered = task in ("numbers", "times")
-    splits = [
-        split
-        for r in range(n_repeats)
-        for split in folds(bags, y, cv, random_state + r, name=FOLDS, ordered=ordered)
-    ]
+    splits = (
+        cv
+        if isinstance(cv, list)
+        else [
+            split
+            for r in range(n_repeats)
+            for split in folds(bags, y, cv, random_state + r, name=FOLDS, ordered=ordered)
+        ]
+    )
     results = fit_folds(
         estimator,
         bags,

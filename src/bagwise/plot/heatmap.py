@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.bags.ids import name_of
+from bagwise.bags.ids import factorize, name_of
 from bagwise.plot._display import ROUND, draws, plain
 
 if TYPE_CHECKING:
@@ -70,7 +71,11 @@ def heatmap(
     bags, scores = _check(bags, scores)
     number = find_bag(bags, bag)
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
-    corners, side, own = bags.coords[rows], patch_side(bags, number), scores[rows]
+    side, own = patch_side(bags, number), scores[rows]
+    corners, parts = place_parts(bags, number, side)
+    if image is not None and parts:
+        what = "has several parts, and an image shows one: draw the bags of bags.split()"
+        raise ValueError(f"{name_of(bags.ids, number)} {what}.")
     cmap, norm = color_scale(None if level is not None else limits or color_limits(scores))
     if level is None:
         ticks = [norm.vmin, norm.vmin / 2, 0.0, norm.vmax / 2, norm.vmax]
@@ -85,8 +90,11 @@ def heatmap(
     alpha = 0.5 if level is None and image is not None else None  # p-values have their own
     colors = {"array": own, "cmap": cmap, "norm": norm, "linewidths": 0, "alpha": alpha}
     drawn = _draw_squares(ax, corners, side, **colors)
-    _outline(ax, corners[best], side, f"top {top}" if level is None else f"p up to {level:g}")
+    label = f"top {top}" if level is None else f"p up to {level:g}"
+    _outline(ax, corners[best], side, label, "lower right" if parts else "upper right")
     _dress(ax, corners, side, microns_per_pixel)
+    for name, (left, top_edge) in parts.items():
+        ax.text(left, top_edge - side / 4, plain(name), fontsize="small", va="bottom")
     ax.set_xlabel(plain(note), fontsize="small")
     ax.set_title(plain(bags.ids[number]) if title is None else title, fontsize="medium")
     figure: Any = ax.get_figure()
@@ -121,13 +129,39 @@ def find_bag(bags: Bags, bag: Any) -> int:
     raise ValueError(f"There is no bag {bag!r}. {suggestion(str(bag), [str(i) for i in ids])}")
 
 
+def place_parts(
+    bags: Bags, number: int, side: float
+) -> tuple[Array, dict[str, tuple[float, float]]]:
+    """Return where a bag's patches are drawn, its parts side by side, and where each part begins.
+
+    A bag of one part is drawn where it lies, and has no names of parts.
+    """
+    rows = slice(bags.offsets[number], bags.offsets[number + 1])
+    corners = np.asarray(bags.coords[rows], dtype=np.float64)
+    codes, names = factorize(np.zeros(len(corners)) if bags.parts is None else bags.parts[rows])
+    if len(names) == 1:
+        return corners, {}
+    placed, begins = corners.copy(), {}
+    per_row, at, below = isqrt(len(names) - 1) + 1, np.zeros(2), 0.0
+    for k, name in enumerate(names.tolist()):
+        if k % per_row == 0:
+            at = np.array([0.0, below])
+        own = codes == k
+        placed[own] += at - corners[own].min(axis=0)
+        begins[str(name)] = (float(at[0]), float(at[1]))
+        right, bottom = placed[own].max(axis=0) + 3 * side  # two patches between parts
+        at, below = np.array([right, at[1]]), max(below, bottom)
+    return placed, begins
+
+
 def patch_side(bags: Bags, number: int) -> float:
     """Return the side of a bag's patches: as stored, or the distance between neighbors."""
     if bags.patch_size is not None:
         return float(bags.patch_size[number])
-    corners = bags.coords[bags.offsets[number] : bags.offsets[number + 1]]
-    steps = [np.diff(np.unique(axis)) for axis in corners.T]
-    every = np.concatenate(steps)
+    rows = slice(bags.offsets[number], bags.offsets[number + 1])
+    codes = factorize(np.zeros(bags.sizes[number]) if bags.parts is None else bags.parts[rows])[0]
+    slides = [bags.coords[rows][codes == k] for k in range(codes.max() + 1)]
+    every = np.concatenate([np.diff(np.unique(axis)) for corners in slides for axis in corners.T])
     if not len(every):
         problem = "has a single position: give the side of a patch with bags.replace(patch_size=)"
         raise ValueError(f"{name_of(bags.ids, number)} {problem}.")
@@ -205,7 +239,7 @@ def _draw_squares(ax: Axes, corners: Array, side: float, **style: Any) -> Any:
     return drawn
 
 
-def _outline(ax: Axes, corners: Array, side: float, label: str) -> None:
+def _outline(ax: Axes, corners: Array, side: float, label: str, where: Any) -> None:
     """Draw lines around squares, neighbors together: an edge of two of them is inside."""
     from matplotlib.collections import LineCollection
 
@@ -216,7 +250,7 @@ def _outline(ax: Axes, corners: Array, side: float, label: str) -> None:
     for color, width in (("white", 3.2), ("black", 1.6)):  # seen on light and dark colors
         ax.add_collection(LineCollection(around, colors=color, linewidths=width))
     ax.plot([], [], "s", markerfacecolor="none", markeredgecolor="black", label=label)
-    ax.legend(loc="upper right", fontsize="small", framealpha=0.8)
+    ax.legend(loc=where, fontsize="small", framealpha=0.8)
 
 
 def _dress(ax: Axes, corners: Array, side: float, microns: float | None) -> None:

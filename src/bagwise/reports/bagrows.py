@@ -16,11 +16,13 @@ from scipy.ndimage import binary_dilation
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_index
+from bagwise.errors import list_names
 from bagwise.estimators.discovery import LEVEL, is_calibrated
+from bagwise.estimators.explanation import part_columns
 from bagwise.estimators.tags import bag_tags
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot.features import MOST_FEATURES, mean_instance, name_contributions
-from bagwise.plot.heatmap import instance_colors, patch_side
+from bagwise.plot.heatmap import instance_colors, patch_side, place_parts
 from bagwise.plot.pictures import LEAST_SIDE, picture_of
 from bagwise.reports.judgment import Judgment
 from bagwise.rowstores import here
@@ -47,6 +49,7 @@ class BagRows:
             if is_calibrated(self.model):
                 self.pvalues = self.model.instance_pvalues(self.seen)
             self.colors = instance_colors(self.scores, self.pvalues)
+            self.parts = part_columns(self.bags, self.scores)
 
     def all(self, tell: Callable[[str, int, int], None]) -> list[dict[str, Any]]:
         """Return one row per bag; ``tell`` hears how many are done."""
@@ -85,6 +88,8 @@ class BagRows:
         }
         if self.pvalues is not None:
             row["discoveries"] = int(np.sum(self.pvalues[start:stop] <= LEVEL))
+        if self.parts:
+            row["parts"] = _list_parts({k: v[start:stop] for k, v in self.parts.items()})
         if self.bags.coords is not None and (stop - start) > 1:
             row["map"] = self._map(i, order[::-1])
         return row
@@ -92,6 +97,8 @@ class BagRows:
     def _instance(self, row: int, position: int, score: float) -> dict[str, Any]:
         named = self.bags.has_instance_ids
         name = str(self.bags.instance_ids[row]) if named else str(position)
+        if self.bags.parts is not None:
+            name = f"{self.bags.parts[row]}: {name}"
         shown = {"name": name, "score": _short(score)}
         if self.pvalues is not None:
             shown["p"] = _short(self.pvalues[row])
@@ -101,9 +108,11 @@ class BagRows:
 
     def _map(self, i: int, rows: Array) -> str:
         """Return a picture with one pixel per patch; where there are discoveries, outlined."""
-        corners = self.bags.coords[self.bags.offsets[i] : self.bags.offsets[i + 1]]
-        side = max(patch_side(self.bags, i), np.ptp(corners, axis=0).max() / _CELLS)
-        cells = ((self.bags.coords[rows] - corners.min(axis=0)) // side).astype(int)
+        side = patch_side(self.bags, i)
+        corners, _ = place_parts(self.bags, i, side)
+        side = max(side, np.ptp(corners, axis=0).max() / _CELLS)
+        placed = corners[rows - self.bags.offsets[i]] - corners.min(axis=0)
+        cells = (placed // side).astype(int)
         wide, tall = cells.max(axis=0) + 1
         picture, found = np.zeros((tall, wide, 4), np.uint8), np.zeros((tall, wide), dtype=bool)
         picture[cells[:, 1], cells[:, 0]] = self.colors[rows]  # in a shared pixel, the highest wins
@@ -145,6 +154,13 @@ class BagRows:
     @cached_property
     def _mean(self) -> Array:
         return mean_instance(self.seen)
+
+
+def _list_parts(columns: dict[str, Array]) -> str:
+    """Return the shares of the parts of a bag as a text, the largest first, without those of 0."""
+    shares = dict(zip(columns["part"].tolist(), columns["part_share"].tolist(), strict=True))
+    order = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
+    return list_names(f"{name} {shares[name]:.0%}" for name in order)
 
 
 def _equal(first: Any, second: Any) -> bool:

@@ -16,6 +16,7 @@ from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, folds
 from bagwise.crossfit.folds import count_fewest
 from bagwise.crossfit.scores import fit_folds, in_order
+from bagwise.crossfit.sites import with_fewer_folds
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot._display import MOST_LISTED, score_bags
@@ -109,26 +110,12 @@ def judge(
     def score(copy: Any, held_out: Bags, _: Array) -> tuple[Array, Array | None]:
         return sign * bag_scores(copy, held_out), _probabilities(copy, held_out, positive)
 
-    copy = _with_fewer_folds(clone(model), fewest)
+    copy = with_fewer_folds(clone(model), fewest)
     parts = list(fit_folds(copy, bags, y, None, splits, score, fit=fit))
     scores = in_order([part[0] for part in parts], splits)
     known = [part[1] for part in parts if part[1] is not None]
     probabilities = in_order(known, splits) if known else None
     return Judgment(y == positive, scores, probabilities, positive, negative, len(splits))
-
-
-def _with_fewer_folds(model: Any, fewest: int) -> Any:
-    """Let threshold and probabilities come from as many folds as the smaller training parts allow.
-
-    Where a class has a single bag there, they are those of scores as they are.
-    """
-    for name, value in model.get_params().items():
-        owner = name.removesuffix("calibration_cv")
-        if name == owner or not isinstance(value, int) or value <= fewest:
-            continue
-        plain = {f"{owner}threshold": 0.0, f"{owner}probability": False}
-        model.set_params(**({name: fewest} if fewest > 1 else plain))
-    return model
 
 
 def _probabilities(model: Any, bags: Bags, positive: Any) -> Array | None:

@@ -13,8 +13,10 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.catalog import paper_name_of
 from bagwise.crossfit import decides_badly
+from bagwise.crossfit.sites import score_unseen
 from bagwise.estimators.discovery import is_calibrated
-from bagwise.metrics import unwrap_model
+from bagwise.metrics import positive_class, unwrap_model
+from bagwise.model_selection.audit import SiteResult, list_sites
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
 from bagwise.plot._display import new_axes
 from bagwise.reports.bagrows import BagRows
@@ -91,6 +93,7 @@ def report(
         "data_name": data_name,
         "figures": figures,
         "command": command,
+        "sites": _site_rows(model, bags, y, judgment),
         "guarantee": inner.discovery_guarantee() if is_calibrated(inner) else "",
         "rows_json": json_text({"rows": rows, "positive": str(judgment.positive)}),
         "columns": _columns(rows),
@@ -141,6 +144,18 @@ def _content(model: Any, bags: Bags, y: Array, judgment: Judgment, roc: Any) -> 
     }
 
 
+def _site_rows(model: Any, bags: Bags, y: Array, judgment: Judgment) -> list[SiteResult]:
+    """Return the results of each site; of training bags, also by copies that did not see it."""
+    if bags.sites is None:
+        return []
+    unseen = None
+    if judgment.n_folds:
+        sign = positive_class(unwrap_model(model, bags[:1])[0])[1]
+        unseen = sign * score_unseen(model, bags, y)
+    classes = (judgment.negative, judgment.positive)
+    return list_sites(bags, judgment.truth, classes, judgment.scores, unseen)
+
+
 def _model_figures(model: Any, seen: Bags, y: Any, judgment: Judgment) -> dict[str, str]:
     sizes = BagSizeDisplay(seen.sizes, judgment.scores, judgment.truth)
     shown = {"sizes": sizes.plot().figure_}
@@ -153,8 +168,8 @@ def _model_figures(model: Any, seen: Bags, y: Any, judgment: Judgment) -> dict[s
 
 
 def _columns(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    named = {"id": "bag", "size": "instances", "key": "key instance"}
-    every = ("id", "label", "score", "probability", "size", "group", "key", "discoveries")
+    named = {"id": "bag", "size": "instances", "key": "key instance", "parts": "shares of parts"}
+    every = ("id", "label", "score", "probability", "size", "group", "key", "parts", "discoveries")
     return [(key, named.get(key, key)) for key in every if key in rows[0]]
 
 
