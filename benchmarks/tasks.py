@@ -24,12 +24,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.preprocessing import StandardScaler
 
 import bagwise
 from bagwise import (
     AutoBagRegressor,
+    AutoBagSurvival,
     BagKernelRegressor,
     Bags,
     BagSurvival,
@@ -92,7 +92,7 @@ NUMBERS = {
     "`StatisticsForestRegressor`": StatisticsForestRegressor(),
     "`BagKernelRegressor`, mean": scaled(BagKernelRegressor(C=30.0)),
     "`BagKernelRegressor`, sum": scaled(BagKernelRegressor(bag_kernel="sum")),
-    "`BagKernelRegressor`, distribution": BagKernelRegressor(bag_kernel="distribution", C=30.0),
+    "`BagKernelRegressor`, distribution": BagKernelRegressor(bag_kernel="distribution", C=3.0),
     "`CompositionRegressor`": CompositionRegressor(n_words=64, C=10.0),
     "nine thresholds of MI-SVM": thresholds_of_numbers,
     "`AutoBagRegressor`": AutoBagRegressor(time_limit=None),
@@ -193,6 +193,7 @@ TIMES = {
     ),
     "`CoxBag`, mean": of_model(CoxBag(alpha=10.0)),
     "`CoxBag`, statistics": of_model(CoxBag(embedding="statistics", alpha=30.0)),
+    "`AutoBagSurvival`": of_model(AutoBagSurvival(time_limit=None)),
     "lifelines on means": lifelines_of_means,
 }
 
@@ -225,11 +226,10 @@ def times(rng, decides, censored):
 
 def average(cells):
     """Return the means over seeds of what was measured in each cell, by the cell's name."""
-    jobs = [delayed(run)(measure, seed, *args) for _, measure, *args in cells for seed in SEEDS]
-    drawn = iter(Parallel(n_jobs=3, batch_size=1)(jobs))
     found = {}
-    for name, *_ in cells:
-        of_seeds = [next(drawn) for _ in SEEDS]
+    for name, measure, *args in cells:
+        of_seeds = [run(measure, seed, *args) for seed in SEEDS]
+        print(name, of_seeds, file=sys.stderr, flush=True)
         found[name] = {
             key: np.mean([each[key] for each in of_seeds], axis=0) for key in of_seeds[0]
         }

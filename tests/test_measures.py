@@ -10,8 +10,17 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from bagwise.measures import evaluate_grades, evaluate_numbers, evaluate_times, quadratic_kappa
-from bagwise.times import Times, kaplan_meier
+from bagwise.measures import (
+    FISHER,
+    LOGIT,
+    REST,
+    bound,
+    evaluate_grades,
+    evaluate_numbers,
+    evaluate_times,
+    quadratic_kappa,
+)
+from bagwise.times import Times, check_times, kaplan_meier
 
 
 def test_values_are_those_of_scikit_learn():
@@ -73,3 +82,24 @@ def test_the_brier_score_is_low_for_the_true_probabilities():
     flat = evaluate_times(times, risk, 0 * survival + 0.5, moments, censoring)["brier"]
     assert good[2] < flat[1]
     assert flat[0] == pytest.approx(0.25)
+
+
+def test_calibration_is_about_zero_for_true_chances_and_finds_those_that_are_not():
+    rng = np.random.default_rng(0)
+    rate, moments = rng.exponential(size=4000), np.array([0.3, 0.6])
+    time, until = rng.exponential(1 / rate), rng.exponential(1.0, size=4000)
+    y = np.column_stack([time <= until, np.minimum(time, until)])
+    censoring = kaplan_meier(check_times(y), censoring=True)
+    survival = np.exp(-rate[:, None] * moments)
+    right = evaluate_times(y, rate, survival, moments, censoring)
+    wrong = evaluate_times(y, rate, survival**2, moments, censoring)
+    for t in ("0.3", "0.6"):
+        assert right[f"calibration_{t}"][1] < 0 < right[f"calibration_{t}"][2]
+        assert wrong[f"calibration_{t}"][2] < -0.05
+
+
+@pytest.mark.parametrize("scale", [REST, FISHER, LOGIT])
+def test_a_perfect_value_is_its_own_interval(scale):
+    assert bound(1.0, 0.0, scale) == (1.0, 1.0)
+    low, high = bound(0.9, 0.05, scale)
+    assert low < 0.9 < high < 1

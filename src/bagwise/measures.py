@@ -21,7 +21,15 @@ from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.crossfit.folds import number_units
 from bagwise.estimators.occlusion import innermost
-from bagwise.times import Steps, Times, brier_parts, check_times, concordance, integrate_over
+from bagwise.times import (
+    Steps,
+    Times,
+    brier_parts,
+    check_times,
+    concordance,
+    excess_events,
+    integrate_over,
+)
 
 __all__ = ["evaluate_grades", "evaluate_model", "evaluate_numbers", "evaluate_times"]
 
@@ -129,7 +137,7 @@ def bound(
 ) -> tuple[float, float]:
     """Return the bounds of a value with this standard error, by way of a scale without bounds."""
     with np.errstate(all="ignore"):
-        return _bound_at(value, quantile * error * float(scale[2](value)), scale)
+        return _bound_at(value, quantile * error * float(scale[2](np.float64(value))), scale)
 
 
 @_evaluates()
@@ -173,11 +181,21 @@ def evaluate_grades(y: Any, predicted: Any, order: Any, units: Any = None) -> di
         "The times; the Brier score is integrated over them.",
     ),
     censoring="The training bags' probability of being uncensored.",
+    strata="Numbers of the folds whose models gave the risks: only pairs within one are compared.",
 )
 def evaluate_times(
-    y: Any, risk: Any, survival: Any, moments: Any, censoring: Steps, units: Any = None
+    y: Any,
+    risk: Any,
+    survival: Any,
+    moments: Any,
+    censoring: Steps,
+    units: Any = None,
+    strata: Any = None,
 ) -> dict[str, Interval]:
     """Return Harrell's and Uno's C of risks, and the integrated Brier score of survival functions.
+
+    "calibration_t" is how much more events come up to the time t than predicted, as a share of the
+    bags, at up to three of the times. All but Harrell's C are weighted for censoring.
 
     Examples
     --------
@@ -194,15 +212,24 @@ def evaluate_times(
     units, moments = _units(units, len(times)), np.asarray(moments, dtype=np.float64)
     last = float(censoring.times[-1])
     found = {
-        "harrell_c": interval_of_pairs(*concordance(times, risk), units),
-        "uno_c": interval_of_pairs(*concordance(times, risk, censoring, last), units),
+        "harrell_c": interval_of_pairs(*concordance(times, risk, strata=strata), units),
+        "uno_c": interval_of_pairs(*concordance(times, risk, censoring, last, strata), units),
     }
     inside = moments < min(last, times.time.max())
     if inside.any():
         survival = np.asarray(survival, dtype=np.float64)
         parts = _integrate(times, survival[:, inside], moments[inside], censoring)
         found["brier"] = _of_mean(parts, units)
+        for k in choose_landmarks(np.flatnonzero(inside)):
+            excess = excess_events(times, 1 - survival[:, k], moments[k], censoring)
+            found[f"calibration_{moments[k]:.3g}"] = _of_mean(excess, units)
     return found
+
+
+def choose_landmarks(numbers: Array) -> list[int]:
+    """Return three of many numbers of times, at their quartiles."""
+    places = np.quantile(np.arange(len(numbers)), [0.25, 0.5, 0.75])
+    return numbers[np.unique(places.round().astype(int))].tolist()
 
 
 def _integrate(times: Times, survival: Array, moments: Array, censoring: Steps) -> Array:

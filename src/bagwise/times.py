@@ -207,6 +207,12 @@ def brier_parts(times: Times, chance: Array, t: float, censoring: Steps) -> Arra
     return known / np.maximum(alive, 1 / MOST_WEIGHT) * (happened - chance) ** 2
 
 
+def excess_events(times: Times, chance: Array, t: float, censoring: Steps) -> Array:
+    """Return terms per bag whose mean is the share of events by t less the predicted share."""
+    happened = times.event & (times.time <= t)
+    return happened / np.maximum(censoring.before(times.time), 1 / MOST_WEIGHT) - chance
+
+
 def integrate_over(moments: Array, values: Array) -> Array:
     """Return the mean over times of values in the last axis, by the trapezoidal rule."""
     if len(moments) == 1:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-TASKS = ("classes", "numbers", "grades", "times")
 MOST_CLASSES = 20  # distinct numbers; more are measured
 _MOST_GRADES = 5  # whole numbers from 0 that may be grades or classes: 0 to 4
 

@@ -17,13 +17,12 @@ from bagwise.bags import Bags
 from bagwise.bags.leaks import Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import far_apart, feature_spreads
-from bagwise.estimators.labels import read_task
+from bagwise.estimators.labels import MOST_CLASSES, read_task
 from bagwise.io._assemble import MISSING
 from bagwise.io._limits import rows_per_block
 from bagwise.io.h5ad import read_obs
 from bagwise.io.tables import sniff
 
-MOST_LABELS = 20  # distinct values: more are names, not classes
 _FEWEST_BAGS = 3
 _FEWEST_ROWS = 1.5  # per bag on average: fewer are rows with names of their own
 _BAGS = ("bag", "slide", "molecule", "image", "case", "page", "document", "id")
@@ -176,7 +175,7 @@ def guess_roles(frame: Any, bag: str | None = None) -> Roles:
         return Roles(None, texts=texts)
     constant = [c for c in named if c != bag and is_constant(frame, bag, c)]
     n_bags = frame[bag].nunique()
-    few = [c for c in constant if 2 <= counts[c] <= min(MOST_LABELS, n_bags - 1)]
+    few = [c for c in constant if 2 <= counts[c] <= min(MOST_CLASSES, n_bags - 1)]
     label = min(few, key=lambda c: (_rank(c, _LABELS), counts[c]), default=None)
     if label is None:  # a number that is measured of each bag
         label = next((c for c in numbers if is_constant(frame, bag, c)), None)

@@ -112,6 +112,11 @@ class TimesModel(BagScores):
         tau = float(self.censored_times_[-1])
         return concordance(check_times(y), self.predict(bags), self._censoring(), tau)[0]
 
+    def _survival_at(self, bags: Any, moments: Array) -> Array:
+        """Return survival functions at other times, by interpolation from 1 at time 0."""
+        at, rows = np.append(0.0, self.times_), self.predict_survival_function(bags)
+        return np.array([np.interp(moments, at, np.append(1.0, row)) for row in rows])
+
     def _censoring(self) -> Steps:
         return Steps(self.censored_times_, self.censored_, np.zeros(len(self.censored_)))
 

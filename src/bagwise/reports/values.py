@@ -11,19 +11,19 @@ from sklearn.base import clone
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import paper_name_of
-from bagwise.crossfit import fit_folds, folds, in_order
+from bagwise.crossfit import fit_folds, folds
 from bagwise.crossfit.folds import number_units
 from bagwise.estimators.explanation import instance_names
 from bagwise.measures import (
     NAMES,
+    choose_landmarks,
     evaluate_grades,
-    evaluate_model,
     evaluate_numbers,
-    interval_of_pairs,
+    evaluate_times,
 )
 from bagwise.metrics import unwrap_model
 from bagwise.plot._display import FAINT, NEGATIVE, POSITIVE, new_axes
-from bagwise.times import Times, check_times, concordance, kaplan_meier
+from bagwise.times import Times, check_times, kaplan_meier
 
 LEVEL = 0.9  # share of bags within the band of a figure
 _GROUPS = ("lowest third of the risks", "middle third", "highest third")
@@ -35,15 +35,20 @@ def value_content(
     """Return what the template shows: metrics, figures, and one row per bag."""
     inner, _ = unwrap_model(model, bags[:1])
     y = check_times(y).as_array() if inner.task == "times" else y
-    predicted, n_folds = _predict(model, inner.task, bags, y, cv, tell)
-    metrics = _measure(model, inner, bags, y, predicted, n_folds)
-    draw = {"numbers": _draw_numbers, "grades": _draw_grades, "times": _draw_times}[inner.task]
+    predicted, survival, fold = _predict(model, inner.task, bags, y, cv, tell)
+    metrics = _measure(inner, bags, y, predicted, survival, fold)
+    n_folds = 0 if fold is None else int(fold.max()) + 1
+    figures = {
+        "numbers": lambda: _draw_numbers(bags, y, predicted),
+        "grades": lambda: _draw_grades(inner, y, predicted),
+        "times": lambda: _draw_times(y, predicted, survival),
+    }[inner.task]()
     folded = f"by {n_folds}-fold cross-validation, each bag by a copy that did not see it"
     return {
         "task": inner.task,
         "how": folded if n_folds else "on bags that it had not seen",
-        "metrics": [(NAMES[name], *(f"{v:.3g}" for v in value)) for name, value in metrics.items()],
-        "figures": draw(inner, bags, y, predicted),
+        "metrics": [(_name(name), *(f"{v:.3g}" for v in value)) for name, value in metrics.items()],
+        "figures": figures,
         "rows": _rows(model, inner, bags, y, predicted),
         "numbers": {name: list(value) for name, value in metrics.items()},
         "n_folds": n_folds,
@@ -51,42 +56,56 @@ def value_content(
     }
 
 
+def _name(metric: str) -> str:
+    time = metric.removeprefix("calibration_")
+    return NAMES[metric] if time == metric else f"events by {time} less predicted"
+
+
 def _predict(
     model: Any, task: str, bags: Bags, y: Array, cv: Any, tell: Callable[[str, int, int], None]
-) -> tuple[Array, int]:
-    """Return predictions, by copies that did not see the bags where ``cv`` is given."""
+) -> tuple[Array, Any, Any]:
+    """Return predictions, survival functions of times, and folds.
+
+    With ``cv``, copies that did not see the bags predict; the folds are None otherwise.
+    """
+    moments = _landmarks(y) if task == "times" else None
+
+    def judge(fitted: Any, held: Bags, _: Array) -> tuple[Array, Array]:
+        inner, seen = unwrap_model(fitted, held)
+        survival = np.empty(len(held)) if moments is None else inner._survival_at(seen, moments)
+        return np.asarray(inner.predict(seen)), survival
+
     if cv is None:
-        return np.asarray(model.predict(bags)), 0
+        return *judge(model, bags, y), None
     splits = folds(bags, y, cv, 0, ordered=task != "grades")
     tell("Fitting folds", 0, len(splits))
-    parts = fit_folds(clone(model), bags, y, None, splits, lambda copy, held, _: copy.predict(held))
-    parts = [np.asarray(part) for part in parts]
-    if task != "grades":
-        return in_order(parts, splits), len(splits)
-    predicted = np.empty(len(bags), dtype=parts[0].dtype)
-    for (_, test), part in zip(splits, parts, strict=True):
-        predicted[test] = part
-    return predicted, len(splits)
+    parts = fit_folds(clone(model), bags, y, None, splits, judge)
+    predicted, survival = (list(part) for part in zip(*parts, strict=True))
+    order = np.argsort(np.concatenate([test for _, test in splits]))
+    fold = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
+    return np.concatenate(predicted)[order], np.concatenate(survival)[order], fold[order]
+
+
+def _landmarks(y: Array) -> Array:
+    """Return ten times at which survival functions are compared: quantiles of those of events."""
+    return np.unique(np.quantile(y["time"][y["event"]], np.linspace(0.1, 0.9, 10)))
 
 
 def _measure(
-    model: Any, inner: Any, bags: Bags, y: Array, predicted: Array, n_folds: int
+    inner: Any, bags: Bags, y: Array, predicted: Array, survival: Any, fold: Any
 ) -> dict[str, Any]:
     units = number_units(bags)
     if inner.task == "numbers":
         return evaluate_numbers(y, predicted, units)
     if inner.task == "grades":
         return evaluate_grades(y, predicted, inner.classes_, units)
-    if not n_folds:
-        return evaluate_model(model, bags, y)
-    # Copies of folds have survival functions of their own; their risks are compared as they are.
-    return {"harrell_c": interval_of_pairs(*concordance(check_times(y), predicted), units)}
+    return evaluate_times(y, predicted, survival, _landmarks(y), inner._censoring(), units, fold)
 
 
 # Figures ------------------------------------------------------------------------------------------
 
 
-def _draw_numbers(_: Any, bags: Bags, y: Array, predicted: Array) -> dict[str, Any]:
+def _draw_numbers(bags: Bags, y: Array, predicted: Array) -> dict[str, Any]:
     errors = y - predicted
     band = float(np.quantile(np.abs(errors), LEVEL))
     ends = np.array([min(y.min(), predicted.min()), max(y.max(), predicted.max())])
@@ -104,7 +123,7 @@ def _draw_numbers(_: Any, bags: Bags, y: Array, predicted: Array) -> dict[str, A
     return {name: ax.get_figure() for name, ax in shown.items()}
 
 
-def _draw_grades(inner: Any, _: Bags, y: Array, predicted: Array) -> dict[str, Any]:
+def _draw_grades(inner: Any, y: Array, predicted: Array) -> dict[str, Any]:
     grades = inner.classes_.tolist()
     counts = np.array([[np.sum((y == a) & (predicted == b)) for b in grades] for a in grades])
     ax = new_axes()
@@ -120,10 +139,12 @@ def _draw_grades(inner: Any, _: Bags, y: Array, predicted: Array) -> dict[str, A
     return {"bags by true and predicted grade": ax.get_figure()}
 
 
-def _draw_times(_: Any, bags: Bags, y: Array, risk: Array) -> dict[str, Any]:
-    """Draw Kaplan-Meier's curves of three groups of risk, with bands and numbers at risk."""
-    times, ax = check_times(y), new_axes()
+def _draw_times(y: Array, risk: Array, survival: Array) -> dict[str, Any]:
+    """Draw Kaplan-Meier's curves of three groups of risk, and predicted against true events."""
+    times, ax, calibration = check_times(y), new_axes(), new_axes()
     group = np.searchsorted(np.quantile(risk, [1 / 3, 2 / 3]), risk)
+    moments = _landmarks(y)
+    calibration.plot([0, 1], [0, 1], color=FAINT)
     for k, (name, color) in enumerate(zip(_GROUPS, (NEGATIVE, "#8c6d31", POSITIVE), strict=True)):
         part: Times = times[group == k]
         steps = kaplan_meier(part)
@@ -132,12 +153,20 @@ def _draw_times(_: Any, bags: Bags, y: Array, risk: Array) -> dict[str, Any]:
         low, high = values * np.exp(-half), np.minimum(1.0, values * np.exp(half))
         ax.step(at, values, where="post", color=color, label=f"{name} ({len(part)} bags)")
         ax.fill_between(at, low, high, step="post", color=color, alpha=0.15, lw=0)
+        for m in choose_landmarks(np.arange(len(moments))):
+            place = int(np.searchsorted(at, moments[m], side="right")) - 1
+            chance = 1 - float(survival[group == k, m].mean())
+            calibration.plot([chance] * 2, [1 - low[place], 1 - high[place]], color=color)
+            calibration.plot(chance, 1 - values[place], "o", color=color)
     ticks = [t for t in ax.get_xticks() if 0 <= t <= times.time.max()]
     ax.set_xticks(ticks, [f"{t:.3g}\n{_count_at_risk(times, group, t)}" for t in ticks])
     ax.set(ylabel="without event", ylim=(0, 1.02))
     ax.set_xlabel("time, and bags at risk: lowest, middle, highest third")
     ax.legend(fontsize="small", loc="upper right")
-    return {"survival by risk": ax.get_figure()}
+    shown = [f"{moments[m]:.3g}" for m in choose_landmarks(np.arange(len(moments)))]
+    calibration.set(xlabel=f"predicted share of events by {', '.join(shown)}", ylabel="true share")
+    figures = {"survival by risk": ax, "calibration by thirds of the risks": calibration}
+    return {name: of.get_figure() for name, of in figures.items()}
 
 
 def _count_at_risk(times: Times, group: Array, t: float) -> str:

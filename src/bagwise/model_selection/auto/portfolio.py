@@ -141,7 +141,7 @@ OF_NUMBERS: tuple[Candidate, ...] = (
         "bags",
         most=_MANY_IN_BLOCKS,
     ),
-    Candidate("DistributionRegressor", options={"C": 30.0}, **_PAIRS),
+    Candidate("DistributionRegressor", options={"C": 3.0}, **_PAIRS),
     Candidate("BagKernelRegressor", options={"bag_kernel": "statistics", "C": 3.0}, **_BAGS),
     Candidate(
         "CompositionRegressor", "standard", {"n_words": 64, "C": 10.0}, "bags", pairwise=False
