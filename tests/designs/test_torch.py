@@ -71,7 +71,7 @@ def test_products_are_those_of_the_rows(short, dtype):
     ("model", "kernel", "dtype"),
     [
         *product(MODELS, ["linear"], TOLERANCE),
-        (WitnessSVC(), "rbf", np.float64),
+        *product([AnnealedLabelSVC(), WitnessSVC()], ["rbf", "poly"], [np.float64]),
     ],
     ids=str,
 )

@@ -119,10 +119,18 @@ def test_rows_from_files(small, tmp_path, store_spans):
         same_bits(AnnealedWitnessSVC(kernel="linear"), bags.to("cpu"), moved, y)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_kernel_matrices_of_streamed_rows(small, kernel):
+    bags, y = planted(np.float64)
+    model = WitnessSVC(kernel=kernel)
+    here = model.fit(bags.to("cpu"), y).objective_
+    np.testing.assert_array_equal(model.fit(bags.to("cpu", memory=999), y).objective_, here)
+
+
 def test_reports_take_rows_in_blocks(small, monkeypatch):
     for limits in (blocks, _limits):
         monkeypatch.setattr(limits, "BLOCK_BYTES", 1 << 11)
-    monkeypatch.setattr(input, "_ROWS", 64)
+    monkeypatch.setattr(input, "MEDIAN_SAMPLE", 64)
     bags, y = planted()
     moved = bags.to("cpu", memory=bags.X.nbytes // 2)
     model = InstanceSVC(kernel="linear").fit(moved, y)

@@ -14,10 +14,14 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.designs.base import Design, Point
 from bagwise.designs.conditioned import OFFSET, Moments, Shift
+from bagwise.designs.gram import DualRows, Gram
 from bagwise.designs.linear import Dense
+from bagwise.kernels import Kernel
 from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, send_to
 from bagwise.tolerances import UNEVEN, rounding_of
 
@@ -153,7 +157,7 @@ class TorchDense(Dense):
         """Return the weighted sums of rows, one per row of weights, as float64 tensors."""
         return sum(self.each(lambda rows, block: self.sums_of(block, many[:, rows])))
 
-    # The contract of a design, with vectors on the host; the rest of it reads rows there ----------
+    # The contract of a design, with vectors on the host ------------------------------------------
 
     def __matmul__(self, coef: Array) -> Array:
         """Return X w."""
@@ -162,6 +166,22 @@ class TorchDense(Dense):
     def weighted_sum(self, weights: Array) -> Array:
         """Return X' weights."""
         return self.sums(self.up(weights)[None])[0].cpu().numpy()
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return the coefficients of X' r."""
+        return self.scale * (self.scale * self.weighted_sum(dual))
+
+    def weighted_gram(self, weights: Array) -> Array:
+        """Return X'SX."""
+        given, total = self.up(weights), self._zeros(self.n_coef, self.n_coef)
+
+        def add(rows: slice, block: Any) -> None:
+            for sign in (1, -1):
+                part = (sign * given[rows]).clamp(min=0)
+                total.add_(sign * self.gram_of(block, part, exact=True))
+
+        self.each(add)
+        return total.cpu().numpy()
 
     def weighted_squares(self, weights: Array) -> Array:
         """Return the diagonal of X'SX."""
@@ -175,6 +195,39 @@ class TorchDense(Dense):
 
         self.each(add)
         return total.cpu().numpy()
+
+    def matrix(self, rows: Array) -> Any:
+        """Return some rows, on the host; their products are those of the problem."""
+        chosen = np.asarray(self.X[rows], dtype=np.float64)
+        return chosen if self.center is None else chosen - self.center.cpu().numpy()
+
+    def combine(self, weights: Any) -> Array:
+        """Return weights @ X."""
+        out, csr = self._zeros(weights.shape[0], self.n_coef), sp.csr_array(weights)
+
+        def add(rows: slice, block: Any) -> None:
+            part = csr[:, rows]
+            owner = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+            for i in range(0, part.nnz, BLOCK_ROWS):
+                some = slice(i, i + BLOCK_ROWS)
+                used = self.transform(block[self.up(part.indices[some].astype(np.int64))]).double()
+                shares = self.up(part.data[some].astype(np.float64))[:, None]
+                owners, counts = np.unique(owner[some], return_counts=True)
+                lengths = self.up(counts.astype(np.int64))
+                out[self.up(owners)] += self.torch.segment_reduce(
+                    used * shares, "sum", lengths=lengths
+                )
+
+        self.each(add)
+        return out.cpu().numpy()
+
+    def subset(self, rows: Array) -> TorchDense:
+        """Return the design of some rows, in the same coordinates."""
+        part: TorchDense = self.fresh()  # type: ignore[assignment]
+        chosen: Any = self.X[rows]
+        part.X, part.tensor, part.n_rows = chosen, chosen.tensor, len(chosen)
+        part.each = chosen.each_block
+        return part
 
 
 def _moments_of(rows: Any) -> Moments:
@@ -191,3 +244,72 @@ def products(torch: Any, left: Any, right: Any) -> Any:
         multiply = torch.bmm if left.ndim == 3 else torch.mm
         return multiply(left, right, out_dtype=torch.float32)
     return left.float() @ right.float()
+
+
+class TorchGram(DualRows):
+    """A kernel matrix as a tensor; coefficients are dual, as with `bagwise.designs.Gram`."""
+
+    def __init__(self, K: Any) -> None:
+        self.K, self.torch = K, import_torch()
+        self.n_rows = self.n_coef = K.shape[0]
+        self.rounding = rounding_of(np.float64)
+
+    def _up(self, values: Array) -> Any:
+        return self.torch.as_tensor(np.ascontiguousarray(values)).to(self.K.device)
+
+    def products(self, rows: Array | None = None) -> Array:
+        """Return K, or its block of some rows, on the host."""
+        return (self if rows is None else self.subset(rows)).K.cpu().numpy()
+
+    def __matmul__(self, coef: Array) -> Array:
+        """Return K coef."""
+        return (self.K @ self._up(coef)).cpu().numpy()
+
+    def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
+        """Factor the active rows (`bagwise.designs.ridge.solve_dual`, on the device)."""
+        active = np.flatnonzero(curvature)
+        if len(active) == 0:
+            return Point(np.zeros(self.n_coef), current.intercept, np.zeros(self.n_rows))
+        torch, rows = self.torch, self._up(active)
+        root, wanted = torch.sqrt(self._up(curvature[active])), self._up(target[active])
+        system = self.K if len(active) == self.n_rows else self.K[rows][:, rows]
+        system = root[:, None] * system * root
+        system.diagonal().add_(1)
+        factor = torch.linalg.cholesky(system.clone())
+        right = torch.stack([root * wanted, root], 1)
+        both = torch.cholesky_solve(right, factor)
+        both = both + torch.cholesky_solve(right - system @ both, factor)
+        u, v = both.T
+        intercept = float(root @ u / (root @ v))
+        coef = np.zeros(self.n_coef)
+        coef[active] = (root * (u - intercept * v)).cpu().numpy()
+        return Point(coef, intercept, self @ coef)
+
+    def aggregate(self, weights: Any) -> Design:
+        """Return the kernel between combinations of rows."""
+        return Gram(weights @ (weights @ self.K.cpu().numpy()).T)
+
+    def subset(self, rows: Array) -> TorchGram:
+        """Return the design of some rows."""
+        index = self._up(rows)
+        return TorchGram(self.K[index][:, index])
+
+
+def device_gram(kernel: Kernel, rows: DeviceRows) -> TorchGram:
+    """Return the kernel matrix of rows on their device, in float64."""
+    torch = import_torch()
+    n, device = len(rows), rows.tensor.device
+    X = torch.cat([block.to(torch.float64, copy=True) for _, block in rows.blocks()])
+    X = X - X.mean(0) if kernel.name == "rbf" else X  # distances keep more digits around 0
+    squares = (X * X).sum(1)
+    K = torch.empty((n, n), dtype=torch.float64, device=device)
+    for i in range(0, n, SHORT_ROWS):
+        panel = X[i : i + SHORT_ROWS] @ X.T
+        if kernel.name == "rbf":
+            panel = (squares[i : i + SHORT_ROWS, None] - 2 * panel + squares).clamp_(min=0)
+            panel = torch.exp_(panel.mul_(-kernel.gamma))
+        elif kernel.name == "poly":
+            panel = (kernel.gamma * panel + kernel.coef0) ** kernel.degree
+        K[i : i + SHORT_ROWS] = panel
+    K.diagonal().fill_(1.0) if kernel.name == "rbf" else None
+    return TorchGram(K)

@@ -64,6 +64,7 @@ from bagwise.procedures.passes import fit_bag_labels
 from bagwise.procedures.run import Steps, as_steps, finish, keep_lowest
 from bagwise.rows import Newton, can_pass, make_rows, run, together
 from bagwise.rowstores import here
+from bagwise.rowstores.device import DeviceRows
 from bagwise.solvers import solve
 from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import NOTHING
@@ -242,6 +243,11 @@ class RowsClassifier(BagClassifier):
             return self._linear_design(bags.X)
         if self.kernel == "precomputed":
             return kernel_design(check_kernel_matrix(take_columns(bags.X, kernel_columns(bags))))
+        if isinstance(bags.X, DeviceRows) and not callable(self.kernel):
+            from bagwise.designs.torch import device_gram
+
+            self.kernel_ = self._settle_kernel(np.asarray(bags.X), row_weight, rng)
+            return device_gram(self.kernel_, bags.X)
         self.kernel_, K = gram_matrix(
             here(bags.X),
             self.kernel,
