@@ -404,9 +404,9 @@ class MarginClassifier(RowsClassifier):
     _by_passes = True
 
     def _fit_steps(self, task: Task, start: Start) -> Steps:
-        if not task.design.passed:
+        if task.rows is None:
             return (yield from super()._fit_steps(task, start))
-        return (yield from fit_bag_labels(Newton(task.design, task.label()), self._report))
+        return (yield from fit_bag_labels(Newton(task.rows, task.label()), self._report))
 
     def _fit_from(self, task: Task, start: Start) -> Run:
         solution = solve(task.problem(task.bag_labels, rest_is_negative=False))

@@ -27,8 +27,8 @@ class Task:
 
     Attributes
     ----------
-    design : Design or Rows
-        All training instances.
+    instances : Design or Rows
+        All training instances: vectors in memory, or rows that are passed over.
     offsets : ndarray of shape (n_bags + 1,)
         Where each bag starts.
     positive : ndarray of bool of shape (n_bags,)
@@ -45,7 +45,7 @@ class Task:
         1 for known positives, -1 for known negatives, 0 for the other instances.
     """
 
-    design: Any
+    instances: Design | Rows
     offsets: Array
     positive: Array
     bag_weight: Array
@@ -53,6 +53,18 @@ class Task:
     C: float = 1.0
     priors: Array | None = None
     known: Array | None = None
+
+    @property
+    def design(self) -> Design:
+        """The instances as vectors in memory."""
+        if isinstance(self.instances, Rows):
+            raise TypeError("These rows are passed over: there are no vectors of their length.")
+        return self.instances
+
+    @property
+    def rows(self) -> Rows | None:
+        """The instances as rows that are passed over, or None."""
+        return self.instances if isinstance(self.instances, Rows) else None
 
     @cached_property
     def in_positive(self) -> Array:

@@ -150,11 +150,11 @@ class AnnealedSVC(MarginClassifier):
         )
 
     def _fit_steps(self, task: Task, start: Start) -> Steps:
-        if not task.design.passed:
+        if task.rows is None:
             return (yield from super()._fit_steps(task, start))
         softening, fraction = self._softening(task), self._fraction(task)
         given = None if start is None else task.spread(_draw(task, softening, fraction, start))
-        newton = Newton(task.design, task.label(fraction, given))
+        newton = Newton(task.rows, task.label(fraction, given))
         first = yield from self._first(newton, softening)
         first = first if start is None else Assignment(Given(softening))
         path = self._schedule(), self._annealing.newton_steps, self._report

@@ -63,13 +63,13 @@ class _AlternatingSVC(MarginClassifier):
         raise NotImplementedError
 
     def _fit_steps(self, task: Task, start: Start) -> Steps:
-        if not task.design.passed:
+        if task.rows is None:
             return (yield from super()._fit_steps(task, start))
         rule, rng = self._assumption(), start
         if start is None and self._draws_first:
             rng = check_random_state(self.random_state)
         given = None if rng is None else _draw(task, self, rng)
-        newton = Newton(task.design, task.label(given=given))
+        newton = Newton(task.rows, task.label(given=given))
         first = Assignment(Given(rule)) if rng else (yield from self._first(newton, task))
         return (yield from fit_alternating(newton, rule, first, self.max_iter, self._report))
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import Rule
+from bagwise.rows.host import Rows
 from bagwise.rows.looks import Assignment, Labels, Place, Sums
 from bagwise.rows.margins import Margins, Scout, named
 from bagwise.rows.steps import Fit as Steps, solve_step
@@ -153,7 +154,7 @@ def _resolve_quadratic(view: View, rounding: float) -> tuple[Array, float] | Non
 class Newton:
     """Newton steps of one fit. Between passes it knows H, and the place H belongs to."""
 
-    def __init__(self, rows: Any, labels: Labels) -> None:
+    def __init__(self, rows: Rows, labels: Labels) -> None:
         self.labels, self.metric, self.rounding = labels, rows.metric, rows.rounding
         self.origin, self.coarse = Place(np.zeros(rows.n_coef)), rows.coarse
         counted = labels.positive & (labels.weight > 0)

@@ -13,6 +13,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.designs.ridge import solve_primal
+from bagwise.rows.host import Rows
 from bagwise.rowstores.blocks import available_memory
 
 _MATRICES = 6  # of the size of H that a fit holds: two views, their sums, a factor
@@ -44,7 +45,7 @@ def together(fits: Iterable[Fit]) -> Fit:
     return results
 
 
-def run(rows: Any, fit: Fit) -> Any:
+def run(rows: Rows, fit: Fit) -> Any:
     """Drive a fit to its end; return its result."""
     sums: list[Any] | None = None
     while True:
@@ -55,7 +56,7 @@ def run(rows: Any, fit: Fit) -> Any:
         sums = rows.run_pass(looks)
 
 
-def run_all(rows: Any, fits: Iterable[Fit]) -> list[Any]:
+def run_all(rows: Rows, fits: Iterable[Fit]) -> list[Any]:
     """Drive fits to their ends, as many side by side as memory has room for."""
     fits, one = list(fits), _MATRICES * 8 * rows.n_coef**2
     room = max(1, int(available_memory() / 2 // max(1, one)))
