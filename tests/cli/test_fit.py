@@ -223,6 +223,8 @@ def test_missing_values_are_filled_in_fit_and_in_predict(folder, tmp_path):
     record = printed(*base, "--impute", "median", "--scale", "search", "--folds", 3)
     assert {one["scale"] for one in record["cross_validation"]} == set(SCALES)
     assert len(printed("predict", model, data)) == 30
+    shown = done(*base, "--impute", "median", "--force").stdout
+    assert "missing values filled (median)" in shown
 
 
 def test_the_word_after_scale_is_never_a_folder(fit, folder, tmp_path, monkeypatch):

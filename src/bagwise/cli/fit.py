@@ -219,13 +219,14 @@ def _table(
 ) -> Table:
     from bagwise.measures import NAMES
 
-    certificate = described["certificate"]
+    certificate, impute = described["certificate"], described["notes"].get("impute")
+    filled = "" if impute is None else f", missing values filled ({impute})"
     error = certificate.get("kernel_error")
     rows = {
         "bags": f"{len(bags)}, with {bags.n_instances} instances of {bags.n_features} features",
         "classes": ", ".join(map(str, described["classes"])) or None,
         "positive": described["positive_class"],
-        "features": _SCALED[scale],
+        "features": _SCALED[scale] + filled,
         "threshold": _name_threshold(described),
         "held out": _name_rates(described["notes"].get("held_out")),
         "objective": _numbers(certificate["objective"]),

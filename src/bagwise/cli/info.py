@@ -186,7 +186,7 @@ def _advice(source: Source, found: Any) -> list[str]:
         why = "numbers the instances of each bag. If it is no feature, leave it out with"
         lines.append(f"Feature {name!r} {why} --drop {quote(name)}.")
     lines += [f"Look at this before you trust a model. {leak}." for leak in found.leaks]
-    if any(leak.features for leak in found.leaks):
+    if any(leak.features for leak in found.leaks) and not source.data.is_dir():
         lines.append("Leave out features that are no measurements with --drop NAMES.")
     if len(found.labels) == 1:
         lines.append("There is only one label: learning needs two.")

@@ -220,7 +220,7 @@ class Source:
     @property
     def notes(self) -> dict[str, Any]:
         """How the data were read: those who apply the model read theirs in the same way."""
-        more = {"decimal": self.decimal, "instance_ids": self.instance_id}
+        more = {"decimal": self.decimal, "instance_ids": self.instance_id, "impute": self.impute}
         times = {"duration": self.duration, "event": self.event, "smiles": self.smiles}
         others = {"regroup": self.regroup, "cut": self.cut, "unit": self.unit}
         return {**self.columns, **more, **times, **others, "drop": split_names(self.drop)}
