@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import lzma
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -57,22 +58,23 @@ TRAINING = {"init": ("instances",), "tol": 0.03}  # lower objectives gain no acc
 
 
 class Table:
-    """A CSV file that grows row by row and knows which splits it contains."""
+    """A packed CSV file that grows row by row and knows which splits it contains."""
 
     def __init__(self, name: str, columns: list[str]) -> None:
-        self.path, self.columns = TABLES / f"{name}.csv", columns
+        self.path, self.columns = TABLES / f"{name}.csv.xz", columns
         TABLES.mkdir(parents=True, exist_ok=True)
         if not self.path.exists():
-            self.path.write_text(",".join(columns) + "\n")
+            self.path.write_bytes(lzma.compress(",".join(columns).encode() + b"\n"))
 
     def has(self, **key: Any) -> bool:
         """Say whether there is a row with these values."""
-        rows = csv.DictReader(self.path.open())
-        return any(all(row[k] == str(v) for k, v in key.items()) for row in rows)
+        with lzma.open(self.path, "rt") as file:
+            rows = csv.DictReader(file)
+            return any(all(row[k] == str(v) for k, v in key.items()) for row in rows)
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         """Append rows and close the file."""
-        with self.path.open("a") as file:
+        with lzma.open(self.path, "at") as file:
             csv.DictWriter(file, self.columns, lineterminator="\n").writerows(rows)
 
 

@@ -8,6 +8,7 @@ A section whose table does not exist yet says so.
 from __future__ import annotations
 
 import csv
+import lzma
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,10 @@ NOT_RUN = "Not measured yet.\n"
 
 def rows_of(name: str) -> list[dict[str, str]]:
     path = RESULTS / "markov" / f"{name}.csv"
+    packed = path.with_name(f"{path.name}.xz")
+    if packed.exists():
+        with lzma.open(packed, "rt") as file:
+            return list(csv.DictReader(file))
     return list(csv.DictReader(path.open())) if path.exists() else []
 
 
