@@ -106,18 +106,18 @@ def memory(name: str, short: str) -> dict[str, Any]:
 
 
 def accuracy(name: str, short: str, route: str, fold: int) -> dict[str, Any]:
-    from bagwise.designs import iterative
+    from bagwise.designs import gram
     from bagwise.kernels import instance
 
     bags, y = data(name)
     folds = StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(len(y)), y)
     train, test = list(folds)[fold]
-    known = iterative.MANY_ROWS
-    iterative.MANY_ROWS = instance.MANY_ROWS = 10**9 if route == "dense" else known
+    known = gram.MANY_ROWS
+    gram.MANY_ROWS = instance.MANY_ROWS = 10**9 if route == "dense" else known
     try:
         fitted = model(short, gamma=gamma(name)).fit(bags[train], y[train])
     finally:
-        iterative.MANY_ROWS = instance.MANY_ROWS = known
+        gram.MANY_ROWS = instance.MANY_ROWS = known
     right = fitted.predict(bags[test]) == y[test]
     return {"right": int(right.sum()), "bags": len(test), "objective": float(fitted.objective_[0])}
 
