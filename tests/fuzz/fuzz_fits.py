@@ -1,4 +1,4 @@
-"""Fit every listed estimator, and those of label shares and of several labels, to small odd data.
+"""Fit every estimator, those of shares, several labels, numbers, grades and times, to odd data.
 
 ``python tests/fuzz/fuzz_fits.py --count 100000`` is the long run (docs/results/robustness.md has
 its counts); ``--case N`` runs one case again in this process, and prints the data, the estimator
@@ -32,7 +32,20 @@ from harness import NAMED, OK, SILENT, UNCLEAR, Result
 from sklearn.base import clone
 from sklearn.multioutput import MultiOutputClassifier
 
-from bagwise import Bags, LabelProportionLogistic, LabelProportionSVC, LabelSVC
+from bagwise import (
+    BagKernelRegressor,
+    Bags,
+    BagSurvival,
+    CompositionRegressor,
+    CoxBag,
+    LabelProportionLogistic,
+    LabelProportionSVC,
+    LabelSVC,
+    MeanRegressor,
+    OrdinalBagClassifier,
+    StatisticsForestRegressor,
+    WitnessRegressor,
+)
 from bagwise.estimators.tags import bag_tags
 from bagwise.models.proportions import ShareRegressor
 from bagwise.testing import estimators
@@ -42,6 +55,9 @@ _LIST = [
     *estimators(),
     *(LabelProportionSVC(), LabelProportionSVC(kernel="linear", init="soft")),
     *(LabelProportionLogistic(), LabelProportionLogistic(unit_norm=False)),
+    *(WitnessRegressor(kernel="linear"), MeanRegressor(), BagKernelRegressor()),
+    *(StatisticsForestRegressor(), CompositionRegressor(), OrdinalBagClassifier()),
+    *(BagSurvival(times=2), CoxBag()),
     *(MultiOutputClassifier(model) for model in (LabelSVC(kernel="linear"), estimators()[-1])),
 ]
 _FOREIGN = (
@@ -137,10 +153,15 @@ def odd_estimator(rng: random.Random, number: int) -> Any:
 
 
 def targets(model: Any, y: Array, rng: random.Random) -> Array:
-    """Return shares or two labels per bag for the models that take them, else the labels."""
+    """Return shares, numbers, times or two labels for the models that take them, else labels."""
     draw = np.random.default_rng(rng.getrandbits(64))
     if isinstance(model, ShareRegressor):
         return draw.random(len(y))
+    task, size = getattr(model, "task", ""), 10 ** rng.uniform(-160, 160)
+    if task == "numbers":
+        return size * (draw.normal(size=len(y)) + rng.choice((0, 1e8)))
+    if task == "times":
+        return np.column_stack([draw.random(len(y)) < 0.7, np.ceil(3 * draw.random(len(y)) + y)])
     two = isinstance(model, MultiOutputClassifier)
     return np.column_stack([y % 2, draw.permutation(y % 2)]) if two else y
 
@@ -189,27 +210,28 @@ def wrong(model: Any, bags: Bags, y: Array, far: float = 1.0) -> str:
     It is asked about its own bags, ``far`` times as large.
     """
     asked = bags if far == 1.0 else bags.replace(X=bags.X * far)
-    labels = model.predict(asked)
+    model.predict(asked)
     if isinstance(model, MultiOutputClassifier):
         found = (wrong(*each, far) for each in zip(model.estimators_, [bags] * 2, y.T, strict=True))
         return next(filter(None, found), "")
-    regresses = isinstance(model, ShareRegressor)
-    scores = {"bag": labels if regresses else model.decision_function(asked)}
-    if regresses or bag_tags(model).instance_scores:
+    shares, task = isinstance(model, ShareRegressor), getattr(model, "task", "classes")
+    ways = {"classes": "decision_function", "grades": "predict_proba"}
+    way = "predict" if shares else ways.get(task, "predict")
+    scores = {"bag": getattr(model, way)(asked)}
+    if shares or bag_tags(model).instance_scores:
         scores["instance"] = model.instance_decision_function(asked)
         model.key_instances(asked)
     for name, values in scores.items():
         if not np.isfinite(values).all():
             return f"{name} scores are not finite"
-    objectives = np.atleast_1d(getattr(model, "objective_", ()))
-    known = [0, 1] if regresses else model.classes_
+    objectives = np.atleast_1d(getattr(model, "objective_", ()) if task == "classes" else ())
+    known = [0, 1] if way == "predict" else model.classes_
     classes = known[1:] if len(known) == 2 else known
     for label, objective in zip(classes, objectives, strict=False):
         zero = at_zero(model, bags, y == label)
         if zero is not None and not objective <= zero * (1 + _ABOVE_ZERO):
             return f"the objective is above that of w = 0: {objective:.6g} > {zero:.6g}"
-    again = clone(model).fit(bags, y)
-    again = again.predict(asked) if regresses else again.decision_function(asked)
+    again = getattr(clone(model).fit(bags, y), way)(asked)
     return "" if again.tobytes() == scores["bag"].tobytes() else "a second fit differs"
 
 
