@@ -145,7 +145,8 @@ def test_the_page_of_methods_lists_all():
 def test_the_roads_of_the_readme_are_those_of_their_pages():
     """What the README types and prints stands on pages whose commands are run."""
     shown = (ROOT / "docs" / "first-model.md").read_text().replace(" \\\n   ", "")
-    shown += "".join((ROOT / "docs" / page).read_text() for page in ("data.md", "results/slides.md"))
+    for page in ("data.md", "results/slides.md"):
+        shown += (ROOT / "docs" / page).read_text()
     for session in re.findall(r"^```console\n(.*?)^```$", README, re.M | re.S):
         for line in session.splitlines():
             assert line.removeprefix("$ ") in shown
