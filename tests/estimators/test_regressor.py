@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
+from sklearn.svm import SVR
 
 from bagwise import MeanRegressor, StatisticsForestRegressor, WitnessRegressor, WitnessSVC
 from bagwise.errors import TaskWarning
@@ -26,6 +27,32 @@ def test_bags_of_one_instance_are_ridge_regression(kind):
     np.testing.assert_allclose(model.coef_[0], ridge.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.intercept_[0], ridge.intercept_, rtol=1e-9)
     assert model.gap_[0] <= 1e-9 * model.objective_[0]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kind", [MeanRegressor, WitnessRegressor])
+def test_errors_that_are_not_squared_are_support_vector_regression(kind, kernel):
+    X, y = table()
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    options = {"kernel": kernel, "C": 2.0, "epsilon": 0.3, "gamma": 0.2}
+    svr = SVR(**options, tol=1e-9).fit(X, y, sample_weight=weight)
+    model = kind(loss="epsilon_insensitive", **options).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(model.predict(X), svr.predict(X), atol=1e-3)
+    assert model.gap_[0] <= 1e-5 * model.objective_[0]
+
+
+def test_a_witness_among_others_is_found_in_spite_of_outliers():
+    rng = np.random.default_rng(0)
+    members = [rng.normal(size=(rng.integers(2, 9), 3)) for _ in range(120)]
+    clean = np.array([X[:, 0].max() for X in members])
+    y = np.where(np.arange(120) % 10 == 0, clean + 30, clean)  # one in ten is far too high
+    options = {"kernel": "linear", "C": 1.0, "epsilon": 0.05}
+    robust = WitnessRegressor(loss="epsilon_insensitive", **options).fit(members, y)
+    squared = WitnessRegressor(**options).fit(members, y)
+    assert np.all(np.diff([record["objective"] for record in robust.history_]) <= 1e-6)
+    assert robust.gap_[0] <= 1e-5 * robust.objective_[0]
+    errors = [np.abs(model.predict(members) - clean).mean() for model in (robust, squared)]
+    assert errors[0] < 0.5 * errors[1]
 
 
 def test_a_kernel_without_intercept_effect_is_kernel_ridge():

@@ -8,7 +8,8 @@ occlusion and explanations follow.
 
     min 1/2|w|^2 + C sum_k max(0, |f(x_k) - y_k| - epsilon)^2,   f(x) = w.phi(x) + b,
 
-where a row is an instance whose bag has one; models of bags say what their rows are.
+or the same without the square (``loss="epsilon_insensitive"``, Vapnik's), where a row is an
+instance whose bag has one; models of bags say what their rows are.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from bagwise.estimators.task import as_given
 from bagwise.kernels import Kernel, gram_matrix, in_double
 from bagwise.kernels.bag import kernel_scores
 from bagwise.kernels.instance import rbf_slopes
-from bagwise.losses import SquaredHinge
+from bagwise.losses import Hinge, SquaredHinge
 from bagwise.problems import Problem
 from bagwise.procedures import Run
 from bagwise.rowstores import here
@@ -143,6 +144,12 @@ class RowsRegressor(BagRegressor):
     """
 
     C: float = shared("C")
+    loss: str = param(
+        "squared_epsilon_insensitive",
+        Words("squared_epsilon_insensitive", "epsilon_insensitive"),
+        "What errors beyond ``epsilon`` cost: their square, or themselves, which outliers move "
+        "less.",
+    )
     epsilon: float = param(
         0.0, positive(zero=True), "Errors up to this size cost nothing; 0 is ridge regression."
     )
@@ -190,7 +197,8 @@ class RowsRegressor(BagRegressor):
         self, design: Design, low: Array, high: Array, y: Array, last: Solution | None = None
     ) -> Solution:
         """Solve the problem with weights of predicting too little and too much, one per row."""
-        problem = Problem(design, low, high, SquaredHinge(), np.full(len(y), -self.epsilon), y)
+        loss = Hinge() if self.loss == "epsilon_insensitive" else SquaredHinge()
+        problem = Problem(design, low, high, loss, np.full(len(y), -self.epsilon), y)
         if last is None:
             return solve(problem, None if design.proves_itself else design.start())
         return solve(problem, last.point)

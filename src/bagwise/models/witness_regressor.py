@@ -2,12 +2,13 @@
 
     min_{w,b} 1/2|w|^2 + C sum_i [ sum_{k in i} h(f_k - Y_i) + h(Y_i - max_{k in i} f_k) ],
 
-with f_k = w.phi(x_k) + b and h(r) = max(0, r - epsilon)^2. Predicting too much is convex, and
-every instance counts: none may exceed the number of its bag. Predicting too little is not convex:
-the witness k(i), the instance with the largest f_k, speaks for the bag. With any other instance in
-its place the objective can only be larger, so that each step of the concave-convex procedure
-(`bagwise.procedures.cccp`) solves an upper bound that touches it: one convex problem over all
-instances, with its duality gap. A bag of one instance has the loss of ridge regression.
+with f_k = w.phi(x_k) + b and h(r) = max(0, r - epsilon)^2, or the same without the square.
+Predicting too much is convex, and every instance counts: none may exceed the number of its bag.
+Predicting too little is not convex: the witness k(i), the instance with the largest f_k, speaks for
+the bag. With any other instance in its place the objective can only be larger, so that each step of
+the concave-convex procedure (`bagwise.procedures.cccp`) solves an upper bound that touches it: one
+convex problem over all instances, with its duality gap. A bag of one instance has the loss of ridge
+regression.
 
 There are two starts, of which the lower objective is kept: from the regression in which every
 instance stands for its bag, and from annealing, where witnesses are shares proportional to
@@ -38,6 +39,7 @@ from bagwise.procedures import Run
 from bagwise.procedures.cccp import cccp
 from bagwise.procedures.run import keep_lowest
 from bagwise.solvers import Solution
+from bagwise.tolerances import TIE
 
 _COLD = 0.02  # of the spread of the scores: witnesses are then hard in all but near ties
 
@@ -97,13 +99,15 @@ class WitnessRegressor(RowsRegressor):
         target, high = expand(y, offsets), expand(weight, offsets)
 
         def solve(witness: Array, last: Solution | None) -> Solution:
-            return self._solve(design, high * witness, high, target, last)
+            low = high * np.where(witness > TIE, witness, 0.0)  # an interior point needs room
+            return self._solve(design, low, high, target, last)
 
         def objective(solution: Solution) -> float:
             norm = design.squared_norm(solution.coef, solution.scores - solution.intercept)
             above = np.maximum(0.0, solution.scores - target - self.epsilon)
             below = np.maximum(0.0, y - segment_max(solution.scores, offsets) - self.epsilon)
-            return 0.5 * norm + float(high @ above**2 + weight @ below**2)
+            power = 1 if self.loss == "epsilon_insensitive" else 2
+            return 0.5 * norm + float(high @ above**power + weight @ below**power)
 
         def choose(scores: Array) -> Array:
             return _one_hot(offsets, scores)

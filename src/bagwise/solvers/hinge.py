@@ -84,8 +84,9 @@ def _decompose(problem: Problem, sides: Sides, route: str, max_iter: int) -> Sol
     X: Any = design.products(sides.rows) if linear is None else linear.matrix(sides.rows)
     options = {"kernel": kernel, "C": 1.0, "tol": tol, "max_iter": max_iter, "cache_size": 500}
     if problem.margin is not None:
-        targets = sides.labels * (sides.margins + _TUBE)
-        alpha, n_iter = _run_libsvm(SVR(**options, epsilon=_TUBE), X, targets, sides.weights)
+        tube = _TUBE * max(1.0, float(np.abs(sides.margins).max()))
+        targets = sides.labels * (sides.margins + tube)
+        alpha, n_iter = _run_libsvm(SVR(**options, epsilon=tube), X, targets, sides.weights)
     elif route == "descent":
         alpha, n_iter = coordinate_descent(X, sides.labels, sides.weights, tol, MAX_STEPS)
     else:

@@ -74,14 +74,12 @@ class Sides:
     def of(cls, problem: Problem) -> Sides:
         """List rows with both weights twice."""
         up, down = np.flatnonzero(problem.positive), np.flatnonzero(problem.negative)
-        rows = np.concatenate([up, down])
-        return cls(
-            problem.design,
-            rows,
-            np.repeat([1.0, -1.0], [len(up), len(down)]),
-            np.concatenate([problem.positive[up], problem.negative[down]]),
-            np.ones(len(rows)) if problem.margin is None else problem.margin[rows],
-        )
+        rows, labels = np.concatenate([up, down]), np.repeat([1.0, -1.0], [len(up), len(down)])
+        margins = np.ones(len(rows)) if problem.margin is None else problem.margin[rows]
+        if problem.target is not None:  # a score is too low or too high beside its target
+            margins = margins + labels * problem.target[rows]
+        weights = np.concatenate([problem.positive[up], problem.negative[down]])
+        return cls(problem.design, rows, labels, weights, margins)
 
     def duals(self, alpha: Array) -> tuple[Array, Array]:
         """Return beta+ and beta- of the rows."""
