@@ -18,7 +18,8 @@ def printed(cells):
 
 def test_every_field_has_a_tutorial():
     assert {path.stem for path in SCRIPTS} == {
-        "molecules", "slides", "images", "text", "audio", "cells", "proportions", "honest", "scale"
+        *("molecules", "slides", "images", "text", "audio", "cells", "proportions", "honest"),
+        *("hospitals", "scale"),
     }  # fmt: skip
 
 
