@@ -273,12 +273,16 @@ column in every row.
 
 {grades}
 
+Where the worst instance decides, one model per threshold beats classes without an order. So does
+regression of the grades' numbers by their largest instance, which is the better one where witnesses
+are rare: it has all grades in one fit.
+
 ## Times: Harrell's C, and integrated Brier score
 
 {times}
 
 Where the largest instance decides about the risk, landmarks with MI-SVM rank best; where the mean
-does, Cox's model does. The C-index is about the order of risks, the Brier score (lower is better)
+does, Cox's model does. The automatic model has both, and finds out which. The C-index is about the order of risks, the Brier score (lower is better)
 about the probabilities. With 90 % censored there are about 30 events in 300 bags: differences of a
 few hundredths are within chance.
 """

@@ -20,6 +20,7 @@ from bagwise.io._atomic import writing
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
 _THUMBNAILS = (".png", ".jpg", ".jpeg")
+_WHAT = {"numbers": "number", "grades": "expected grade", "times": "risk"}
 _THUMBNAIL_PIXELS = 1500  # longer side of a thumbnail of a whole slide: sharp at page width
 
 
@@ -97,7 +98,8 @@ def heatmap(
         bar.add_task("Scoring instances", total=None)
         predicted = applied.classifier.predict(applied.seen)
         classes = np.full(len(chosen), applied.find_class(positive)) if positive else predicted
-        scores, pvalues = applied.scores_of_class(classes), None if raw else applied.pvalues()
+        scores = applied.scores_of_class(classes)
+        pvalues = applied.pvalues() if of_classes and not raw else None
         if not of_classes:  # white is the middle patch of these slides
             scores = scores - np.median(scores)
         pvalues = None if pvalues is None else applied.of_class(pvalues, classes)
@@ -215,6 +217,8 @@ def _draw(
         negative = "normal slide" if len(applied.classes) == 2 else "slide of other classes"
         note = applied.classifier.discovery_guarantee(words=(negative, "outline"))
         scores, options = pvalues, {**options, "level": LEVEL, "note": note}
+    if applied.classifier.task != "classes":
+        options["meaning"] = f"{_WHAT[applied.classifier.task]} of a patch, less the median patch's"
     figure = draw(applied.bags, scores, applied.bags.ids[number], **options)
     with writing(file) as partial:
         figure.savefig(partial, format=file.suffix[1:].lower(), dpi=150)

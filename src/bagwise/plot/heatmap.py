@@ -31,6 +31,7 @@ _CLEAR = 0.85  # transparency at p = 1: the outline of the tissue is still seen 
     bag="Id of the bag, or its number.",
     level="None for scores. For p-values: those up to it are outlined.",
     note="Line below the slide, such as what ``discovery_guarantee`` says.",
+    meaning="What the colors of scores stand for.",
     top="Number of instances outlined where scores are drawn, those with the highest.",
     image=("array of shape (h, w, 3), str or Path", "A thumbnail of the slide, drawn below."),
     downsample="Units of ``coords`` per pixel of the image. None: all patches just fit into it.",
@@ -45,6 +46,7 @@ def heatmap(
     *,
     level: float | None = None,
     note: str = "",
+    meaning: str = "instance score (above 0: positive)",
     top: int = 5,
     image: Any = None,
     downsample: float | None = None,
@@ -79,7 +81,7 @@ def heatmap(
     cmap, norm = color_scale(None if level is not None else limits or color_limits(scores))
     if level is None:
         ticks = [norm.vmin, norm.vmin / 2, 0.0, norm.vmax / 2, norm.vmax]
-        best, text = np.argsort(-own, kind="stable")[:top], "instance score (above 0: positive)"
+        best, text = np.argsort(-own, kind="stable")[:top], meaning
     else:
         ticks, best = [_DARKEST, level, 0.5, 1.0], np.flatnonzero(own <= level)
         text = "p-value: share of negative slides with such a patch"
