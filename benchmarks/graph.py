@@ -25,8 +25,7 @@ from bagwise.designs import matrix_design
 from bagwise.graphs import Edges
 from bagwise.models.graph.terms import BagEdges, BagHinge
 from bagwise.solvers.block_cd import block_descent
-from bagwise.solvers.cutting_plane import cutting_plane
-from bagwise.solvers.terms import BagScores
+from bagwise.solvers.cutting_plane import BagScores, cutting_plane
 from timing import cpu_seconds, one_thread
 
 C, MU = 100.0, 10.0

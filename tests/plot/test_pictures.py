@@ -1,12 +1,18 @@
 """Pictures of the highest instances, and of patches cut from slides."""
 
+from __future__ import annotations
+
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from matplotlib.image import imsave
 
 from bagwise import Bags, WitnessSVC
 from bagwise.datasets import load_digits_bags, make_slide_bags
-from bagwise.plot import TopInstancesDisplay, slide_tiles
+from bagwise.plot import TopInstancesDisplay, image_bags, slide_tiles
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +84,104 @@ def test_what_is_missing_is_named(slides):
         slide_tiles(bags, {"slide-000": files["slide-000"]})(bags.n_instances - 1)
     with pytest.raises(ValueError, match="have no coordinates"):
         slide_tiles(Bags.from_list([[[1.0]]]), files)
+
+
+LABELS = [0, 1, 0, 1, 1, 0]
+
+
+@pytest.fixture
+def bags() -> Bags:
+    X = np.random.default_rng(0).random((6, 12))
+    return Bags(X, [0, 3, 4, 6], instance_labels=LABELS, ids=["a", "b", "c"])
+
+
+def corner(image) -> tuple[float, float]:
+    left, _, _, top = image.get_extent()
+    return left, top
+
+
+def patches(figure, label: str) -> list[tuple[float, float]]:
+    """Return the corners of the marks of one kind; the first of them carries the label."""
+    every = figure.axes[0].patches
+    first = next(patch for patch in every if patch.get_label() == label)
+    alike = [patch for patch in every if patch.get_zorder() == first.get_zorder()]
+    return [patch.get_xy() for patch in alike]
+
+
+def test_every_instance_is_drawn_with_its_own_pixels(bags):
+    figure = image_bags(bags, (3, 4))
+    images = figure.axes[0].images
+    assert len(images) == 6
+    drawn = np.array([np.asarray(image.get_array())[..., 3].ravel() for image in images])
+    ink = (bags.X - bags.X.min()) / (bags.X.max() - bags.X.min())
+    np.testing.assert_allclose(drawn, ink)
+
+
+def test_a_bag_is_a_row_and_large_ones_go_on_in_the_next_row(bags):
+    corners = [corner(image) for image in image_bags(bags, (3, 4)).axes[0].images]
+    tops = [top for _, top in corners]
+    assert tops[0] == tops[1] == tops[2] < tops[3] < tops[4] == tops[5]
+    assert [left for left, _ in corners[:3]] == pytest.approx([0, 1.12, 2.24])
+    assert corners[3][0] == corners[4][0] == 0
+    corners = [corner(image) for image in image_bags(bags, (3, 4), columns=2).axes[0].images]
+    assert corners[2][0] == corners[0][0]
+    assert corners[0][1] < corners[2][1] < corners[3][1]
+
+
+def test_marks_lie_on_the_instances_they_name(bags):
+    figure = image_bags(bags, (3, 4), chosen=[2, -1, 0])
+    corners = [corner(image) for image in figure.axes[0].images]
+    assert patches(figure, "the model's choice") == [corners[2], corners[4]]
+    assert patches(figure, "true witness") == [corners[i] for i in np.flatnonzero(LABELS)]
+
+    figure = image_bags(bags, (3, 4), truth=[1, 0, 0, 0, 0, 0])
+    assert patches(figure, "true witness") == [corner(figure.axes[0].images[0])]
+
+
+def test_the_legend_names_only_what_is_shown(bags):
+    def legend(**marks):
+        found = image_bags(marks.pop("bags", bags), (3, 4), **marks).axes[0].get_legend()
+        return None if found is None else [text.get_text() for text in found.get_texts()]
+
+    plain = bags.replace(instance_labels=None)
+    assert legend(chosen=[0, 0, 0]) == ["true witness", "the model's choice"]
+    assert legend() == ["true witness"]
+    assert legend(bags=plain, chosen=[0, 0, 0]) == ["the model's choice"]
+    assert legend(bags=plain) is None
+    assert legend(bags=plain, chosen=[-1, -1, -1]) is None
+
+
+def test_lists_sparse_and_blank_images_are_drawn(tmp_path):
+    blank = [np.zeros((2, 9)), np.zeros((1, 9))]
+    image_bags(blank).savefig(tmp_path / "blank.png")
+    sparse = Bags(sp.csr_array(np.eye(4)), [0, 4])
+    figure = image_bags(sparse)
+    drawn = [np.asarray(image.get_array())[..., 3].ravel() for image in figure.axes[0].images]
+    np.testing.assert_allclose(drawn, np.eye(4))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "12 features, which do not fill a square image: pass image_shape"),
+        ({"image_shape": (3, 5)}, "12 features, which do not fill a 3 x 5 image"),
+        ({"image_shape": (3, 4), "columns": 0}, "columns must be at least 1"),
+        ({"image_shape": (3, 4), "captions": ["x"]}, "1 captions for 3 bags"),
+        ({"image_shape": (3, 4), "chosen": [0, 0]}, "one position per bag"),
+        ({"image_shape": (3, 4), "chosen": [0, 1, 0]}, "'b'.* has no instance 1"),
+        ({"image_shape": (3, 4), "truth": [1, 0, 1]}, "one per instance"),
+    ],
+)
+def test_bad_input_is_named(bags, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        image_bags(bags, **arguments)
+
+
+def test_matplotlib_is_loaded_when_drawing_and_opens_no_window():
+    code = (
+        "import sys, bagwise.plot; print('matplotlib' in sys.modules); "
+        "bagwise.plot.image_bags([[[0.0]], [[1.0]]]); "
+        "print('matplotlib' in sys.modules, 'matplotlib.pyplot' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "True", "False"]

@@ -9,8 +9,7 @@ from hypothesis import given, strategies as st
 
 from bagwise.designs import Gram, matrix_design
 from bagwise.solvers.block_cd import block_descent
-from bagwise.solvers.cutting_plane import cutting_plane
-from bagwise.solvers.terms import BagScores
+from bagwise.solvers.cutting_plane import BagScores, cutting_plane
 from reference.structured import by_clarabel, draw
 
 STRENGTHS = {"none": (0, 0), "bags": (3.0, 0), "instances": (0, 2.0), "both": (3.0, 2.0)}

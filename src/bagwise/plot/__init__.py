@@ -11,8 +11,7 @@ from bagwise.plot.comparison import compared_models, compared_times, critical_di
 from bagwise.plot.curves import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot.features import ContributionDisplay, ImportanceDisplay
 from bagwise.plot.heatmap import heatmap
-from bagwise.plot.images import image_bags
-from bagwise.plot.pictures import TopInstancesDisplay, slide_tiles
+from bagwise.plot.pictures import TopInstancesDisplay, image_bags, slide_tiles
 from bagwise.plot.scores import BagSizeDisplay, InstanceScoreDisplay
 from bagwise.plot.training import annealing_path
 

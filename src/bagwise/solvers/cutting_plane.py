@@ -15,20 +15,25 @@ of the result is proven whatever the precision of the master problem.
 An iteration costs one product with the rows, one transposed product per new cut, and the terms' own
 passes. Cuts that have been inactive for a while are dropped, which does not change the optimum of
 the master problem.
+
+With f the scores of all rows, top_i = max of f over bag i and fixed_i = f at the witness u_i of bag
+i (chosen by CCCP), a term is convex in f. It returns its value and the plane R(f) >= height +
+rows.f + witnesses.fixed (cuts (4) and (5)) in which ``witnesses`` is the part that depends on u.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.bags.segments import segment_argmax
 from bagwise.designs import Design
 from bagwise.solvers.qp import TOLERANCES, plane_shares
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.terms import BagScores, Plane, Term
 from bagwise.tolerances import PATIENCE, PROVEN, TIE
 
 _AT_ONCE = 10  # cuts: dropping copies the slopes of all cuts: not worth it for a single one
@@ -200,3 +205,58 @@ def _master_weights(products: Array, heights: Array, group: Array, limits: Array
     alpha, sums = plane_shares(products, heights, group, limits, ", or lower C.", **tight)
     alpha /= np.maximum(1.0, sums @ alpha)[group]
     return alpha * limits[group]
+
+
+@dataclass(frozen=True)
+class BagScores:
+    """Scores of rows and of bags."""
+
+    rows: Array  # f, (n_rows,)
+    top: Array  # the highest score of each bag, (n_bags,)
+    top_rows: Array  # the row that has it, (n_bags,)
+    fixed: Array  # the score of each bag's witness, (n_bags,)
+
+    @classmethod
+    def of(cls, rows: Array, offsets: Array, witnesses: Array | None = None) -> BagScores:
+        """Score the bags; the tops are the witnesses if none are given."""
+        top_rows = offsets[:-1] + segment_argmax(rows, offsets)
+        top = rows[top_rows]
+        return cls(rows, top, top_rows, top if witnesses is None else rows[witnesses])
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A term's value and its cut."""
+
+    value: float
+    height: float
+    rows: Array  # (n_rows,)
+    witnesses: Array  # (n_bags,)
+
+    def on_rows(self, witnesses: Array) -> Array:
+        """Return all weights on rows, with the bags' witnesses at these rows."""
+        weights = self.rows.copy()
+        weights[witnesses] += self.witnesses  # one witness per bag: no row occurs twice
+        return weights
+
+
+class Term(Protocol):
+    """A convex function of the scores, given the witnesses."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the history."""
+
+    @property
+    def weight(self) -> float:
+        """Its factor in the objective."""
+
+    @property
+    def eps(self) -> float:
+        """The tolerance of its cuts."""
+
+    def evaluate(self, scores: BagScores) -> Plane:
+        """Return the value and the plane at these scores."""
+
+    def value(self, scores: BagScores) -> float:
+        """Return the value alone."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagwise.solvers.terms import BagScores
+from bagwise.solvers.cutting_plane import BagScores
 from reference.structured import draw
 
 NEGATIVES = ["bags", "instances", "witnesses"]

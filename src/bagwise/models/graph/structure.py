@@ -18,7 +18,7 @@ from bagwise.losses import SquaredHinge
 from bagwise.models.graph.terms import BagEdges, BagHinge
 from bagwise.problems import Problem
 from bagwise.solvers import Solution, solve
-from bagwise.solvers.terms import BagScores, Term
+from bagwise.solvers.cutting_plane import BagScores, Term
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,7 @@ from bagwise.models.graph.terms import BagEdges, BagHinge, RowEdges
 from bagwise.procedures import Run, cccp
 from bagwise.solvers import Solution
 from bagwise.solvers.block_cd import block_descent
-from bagwise.solvers.cutting_plane import CutSolution, cutting_plane
-from bagwise.solvers.terms import Term
+from bagwise.solvers.cutting_plane import CutSolution, Term, cutting_plane
 from bagwise.tolerances import PROVEN
 
 # Without a graph: with few features the cuts run out by themselves, so precision is all but free;

@@ -1,7 +1,7 @@
 """The terms of multiple-instance learning on structured data (Zhang et al. 2011).
 
-Every term is a `bagwise.solvers.terms.Term`: convex in the scores, an upper bound on the true term,
-and equal to it where the witnesses are the tops.
+Every term is a `bagwise.solvers.cutting_plane.Term`: convex in the scores, an upper bound on the
+true term, and equal to it where the witnesses are the tops.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags.segments import expand
 from bagwise.graphs import Edges
-from bagwise.solvers.terms import BagScores, Plane
+from bagwise.solvers.cutting_plane import BagScores, Plane
 
 
 @dataclass(frozen=True)
