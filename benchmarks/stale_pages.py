@@ -30,7 +30,7 @@ def describe(page: Path) -> tuple[int, str]:
         *_, note = filter(None, notes)
         text = f"{note['command']} at {note['commit']}"
     command = re.search(r"(?:benchmarks|tests/fuzz|docs)/\w+\.py|bagwise bench [\w-]+", text)
-    commit = re.search(r"\bat (?:commit )?`?([0-9a-f]{7,10})\b", text)
+    commit = re.search(r"\b(?:at|commit|at commit) `?([0-9a-f]{7,10})\b", text)
     if not command or not commit:
         return -(10**9), f"{name}: names no {'commit' if command else 'command'}"
     script = command[0] if command[0].endswith(".py") else "src/bagwise/bench"
