@@ -63,7 +63,9 @@ def test_what_misleads_is_said(tmp_path):
     result = done("info", write(tmp_path / "t.csv"))
     assert "very different: f and area" in result.stdout
     rows = np.array(ROWS)[:, [0, 4, 5]]
-    text = "\n".join(["bag,f,area,row", *(f"{','.join(row)},{i}" for i, row in enumerate(rows))])
+    text = "\n".join(
+        ["bag,f,area,row", *(f"{','.join(row)},{2 * i}" for i, row in enumerate(rows))]
+    )
     (tmp_path / "u.csv").write_text(text)
     said = done("info", tmp_path / "u.csv").stderr.replace("\n", " ")
     assert "Name the labels with --label COLUMN." in said

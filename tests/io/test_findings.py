@@ -121,4 +121,6 @@ def test_numbers_with_signs_and_separators_are_no_names_of_rows():
     found = {"count": "1,100", "share": "3%", "dose": "n.d."}
     assert find_numbers(frame, roles.texts) == found
     assert not has_decimal_commas(frame)  # size has points
+    assert guess_roles(frame.assign(no=np.arange(12)[::-1])).instance == "no"
+    assert guess_roles(frame.assign(no=2 * np.arange(12))).instance is None
     assert has_decimal_commas(frame.drop(columns="size"))

@@ -117,7 +117,7 @@ class Roles:
     label: str | None = None
     groups: str | None = None
     texts: list[str] = field(default_factory=list)
-    instance: str | None = None  # a text that differs on all rows
+    instance: str | None = None  # a text that differs on all rows, or their number
 
 
 def read_table(
@@ -185,8 +185,18 @@ def guess_roles(frame: Any, bag: str | None = None) -> Roles:
     grouped = [c for c in grouped if _is_text(frame[c]) or _rank(c, _GROUPS) < len(_GROUPS)]
     groups = max(grouped, key=lambda c: (-_rank(c, _GROUPS), counts[c]), default=None)
     rest = [c for c in texts if c not in (label, groups)]
-    own = next((c for c in rest if counts[c] == len(frame) and not find_numbers(frame, [c])), None)
+    names = [c for c in rest if counts[c] == len(frame) and not find_numbers(frame, [c])]
+    own = next(iter([*names, *(c for c in named if _numbers_rows(frame[c]))]), None)
     return Roles(bag, label, groups, [c for c in rest if c != own], own)
+
+
+def _numbers_rows(column: Any) -> bool:
+    """Whether a column holds as many consecutive integers as it has rows, in any order."""
+    from pandas.api.types import is_integer_dtype
+
+    if not (is_integer_dtype(column) and column.is_unique):
+        return False
+    return bool(column.max() - column.min() == len(column) - 1)
 
 
 def _rank(name: str, usual: tuple[str, ...]) -> int:
