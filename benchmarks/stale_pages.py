@@ -29,7 +29,7 @@ def describe(page: Path) -> tuple[int, str]:
         notes = (record.get("packed") for record in read_records(page.with_name("results.jsonl")))
         *_, note = filter(None, notes)
         text = f"{note['command']} at {note['commit']}"
-    command = re.search(r"(?:benchmarks|tests/fuzz|docs)/\w+\.py|bagwise bench [\w-]+", text)
+    command = re.search(r"(?:benchmarks|tests/fuzz|docs)/[\w/]+\.py|bagwise bench [\w-]+", text)
     commit = re.search(r"\b(?:at|commit|at commit) `?([0-9a-f]{7,10})\b", text)
     if not command or not commit:
         return -(10**9), f"{name}: names no {'commit' if command else 'command'}"
