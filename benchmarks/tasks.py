@@ -283,8 +283,9 @@ are rare: it has all grades in one fit.
 
 Where the largest instance decides about the risk, landmarks with MI-SVM rank best; where the mean
 does, Cox's model does. The automatic model has both, and finds out which. The C-index is about the
-order of risks, the Brier score (lower is better) about the probabilities. With 90 % censored there are about 30 events in 300 bags: differences of a
-few hundredths are within chance.
+order of risks, the Brier score (lower is better) about the probabilities. With
+90 % censored there are about 30 events in 300 bags: differences of a few hundredths are within
+chance.
 """
 
 
