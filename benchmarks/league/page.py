@@ -121,7 +121,8 @@ def make_page(folder: Path) -> str:
     cells, versions = read_all(folder)
     entries = sorted({entry for entry, _ in cells}, key=lambda e: (not e.startswith("bagwise"), e))
     real = [s for s in SETS if s not in TESTS]
-    aucs = [[s, *(show(cells.get((e, s))) for e in entries)] for s in real]
+    there = [s for s in real if any((e, s) in cells for e in entries)]
+    aucs = [[s, *(show(cells.get((e, s))) for e in entries)] for s in there]
     tests = [[e, *(show(cells.get((e, s))) for s in TESTS)] for e in entries]
     more = []
     for entry in entries:
@@ -132,8 +133,12 @@ def make_page(folder: Path) -> str:
     if ranking is not None:
         figure = critical_difference(ranking, title=f"AUC, ranks on {len(shared)} sets")
         figure.savefig(folder / "ranks.png", dpi=110, bbox_inches="tight")
-    left = {e: [s for s in SETS if (e, s) not in cells] for e in entries}
-    missing = [f"- {entry}: {', '.join(names)}" for entry, names in left.items() if names]
+    run = {e: [s for s in SETS if (e, s) in cells] for e in entries}
+    missing = [
+        f"- {entry}: {len(names)} of {len(SETS)} sets run ({', '.join(names)})"
+        for entry, names in run.items()
+        if len(names) < len(SETS)
+    ]
     used = [[n, ", ".join(f"{k} {v}" for k, v in own.items())] for n, own in versions.items()]
     return TEXT.format(
         aucs=table(aucs, "set", *entries),
