@@ -157,7 +157,7 @@ from bagwise import report
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    page = report(model, patients, y, cv=5, title="A study of two hospitals")
+    page = report(model, patients, y, cv=5, leave_sites_out=True, title="Two hospitals")
 page.save(folder / "report.html")
 low, high = page.numbers["auc"][1:]
 print(f"AUC of the report: {page.numbers['auc'][0]:.2f} ({low:.2f} to {high:.2f})")

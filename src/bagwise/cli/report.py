@@ -82,6 +82,7 @@ def report(
         about |= {"command": command}
         if applied.classifier.task == "classes":
             about["pos_label"] = applied.find_class(positive)
+            about["leave_sites_out"] = site is not None
         page = bagwise.report(
             applied.model, applied.bags, y, cv=folds, images=pictures, callback=callback, **about
         )

@@ -18,7 +18,7 @@ from bagwise.estimators.discovery import is_calibrated
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.model_selection.audit import SiteResult, list_sites
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
-from bagwise.plot._display import new_axes
+from bagwise.plot._display import MOST_LISTED, new_axes
 from bagwise.reports.bagrows import BagRows
 from bagwise.reports.facts import data_facts
 from bagwise.reports.judgment import Judgment, judge
@@ -38,6 +38,8 @@ from bagwise.tolerances import COARSE
         "array of shape (n_instances, h, w[, 3]), sequence of paths, or callable",
         "A picture per instance; those of the highest instances are shown.",
     ),
+    leave_sites_out="Whether copies are also fitted without each site of ``bags.sites``; all sites "
+    "have results by folds in any case.",
     pos_label="Of several classes, the one that the page sets against the others; None: the last.",
     callback=(
         "callable",
@@ -57,6 +59,7 @@ def report(
     data_name: str | None = None,
     callback: Callable[[str, int, int], None] | None = None,
     pos_label: Any = None,
+    leave_sites_out: bool = False,
 ) -> Report:
     """Make a page about a model: what it is, how good it is, and what it says of every bag.
 
@@ -93,7 +96,8 @@ def report(
         "data_name": data_name,
         "figures": figures,
         "command": command,
-        "sites": _site_rows(model, bags, y, judgment),
+        "sites": _site_rows(model, bags, y, judgment, leave_sites_out),
+        "leave_sites_out": leave_sites_out and judgment.n_folds,
         "guarantee": inner.discovery_guarantee() if is_calibrated(inner) else "",
         "rows_json": json_text({"rows": rows, "positive": str(judgment.positive)}),
         "columns": _columns(rows),
@@ -144,16 +148,18 @@ def _content(model: Any, bags: Bags, y: Array, judgment: Judgment, roc: Any) -> 
     }
 
 
-def _site_rows(model: Any, bags: Bags, y: Array, judgment: Judgment) -> list[SiteResult]:
-    """Return the results of each site; of training bags, also by copies that did not see it."""
+def _site_rows(
+    model: Any, bags: Bags, y: Array, judgment: Judgment, leave_out: bool
+) -> list[SiteResult]:
+    """Return the results of each site; where asked for, also by copies that did not see it."""
     if bags.sites is None:
         return []
     unseen = None
-    if judgment.n_folds:
+    if leave_out and judgment.n_folds:
         sign = positive_class(unwrap_model(model, bags[:1])[0])[1]
         unseen = sign * score_unseen(model, bags, y)
     classes = (judgment.negative, judgment.positive)
-    return list_sites(bags, judgment.truth, classes, judgment.scores, unseen)
+    return list_sites(bags, judgment.truth, classes, judgment.scores, unseen)[:MOST_LISTED]
 
 
 def _model_figures(model: Any, seen: Bags, y: Any, judgment: Judgment) -> dict[str, str]:
