@@ -110,7 +110,8 @@ class Bags(Constructors, Merging):
 
     def __new__(cls, *args: Any, **named: Any) -> Bags:
         """Refuse arguments that version 0.2 had, before the constructor does."""
-        refuse_parameters(cls, named)
+        if unknown := named.keys() - cls.__dataclass_fields__.keys():
+            refuse_parameters(cls, unknown)
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
@@ -285,8 +286,8 @@ class Bags(Constructors, Merging):
         Bags
             Bags whose ``X`` is there. Slices stay there, and ``np.asarray(bags.X)`` is an array.
         """
-        refuse_parameters(self.to, removed)
         if removed:
+            refuse_parameters(self.to, removed)
             raise TypeError(f"to() has no parameter {next(iter(removed))!r}.")
         X = place_rows(self.X, where, device, memory)
         return self if X is self.X else self.replace(X=X)
