@@ -238,6 +238,42 @@ def test_the_word_after_scale_is_never_a_folder(fit, folder, tmp_path, monkeypat
     refused(2, "If it is the data, give it before --scale.", "cv", "-m", "SIL", "--scale", data)
 
 
+def test_covariates_are_learned_and_read_again(tmp_path):
+    rng = np.random.default_rng(0)
+    bags, y = make_slide_bags(60, 3, bag_size=6, shift=1.0, dtype=float)
+    table = bags.replace(instance_labels=None, coords=None, patch_size=None).to_frame(y)
+    stage = np.where(rng.random(60) < 0.9, np.where(y == 1, "III", "I"), "II")
+    table["stage"], table["age"] = np.repeat(stage, 6), np.repeat(rng.normal(50, 9, 60), 6)
+    table[table["bag"].isin(bags.ids[:40])].to_csv(tmp_path / "train.csv", index=False)
+    table[table["bag"].isin(bags.ids[40:])].to_csv(tmp_path / "test.csv", index=False)
+    base = ["fit", tmp_path / "train.csv", "--covariates", "age,stage", "--force"]
+    fit = [*base, "-o", tmp_path / "m.bagwise", "--no-calibration", "-m"]
+    done(*fit, "StatisticsLogistic", "-p", "C=0.1")
+    model = bagwise.load(tmp_path / "m.bagwise")
+    assert model.n_features_in_ == 3
+    assert len(model.covariate_center_) == 4  # age, and three stages
+    found = printed("evaluate", tmp_path / "m.bagwise", tmp_path / "test.csv")
+    assert found["auc"] > 0.9
+    page = ["report", tmp_path / "m.bagwise", tmp_path / "train.csv", "-o", tmp_path / "r.html"]
+    assert len(printed(*page, "--force")["beyond_covariates"]) == 3
+    done(*fit, "MIMN")
+    done(*fit, "auto", "-p", 'models=["SimpleMI"]')
+    assert printed("evaluate", tmp_path / "m.bagwise", tmp_path / "test.csv")["auc"] > 0.9
+    refused(2, "MI-SVM learns from instances alone", *fit, "MI-SVM")
+    refused(2, "--covariates is for fit, cv and report", "compare", *base[1:4])
+    bad = table.copy()
+    bad.loc[2, "age"] = 1.0
+    for name, value, message in (
+        ("age", bad["age"], "Bag 0 (id 'slide-000') has the values"),
+        ("stage", table["stage"].where(table["bag"] != "slide-001"), "has no value. Fill it in"),
+        ("stage", table["stage"].replace("II", "IV"), "'IV', which the model has not seen"),
+    ):
+        table.assign(**{name: value}).to_csv(tmp_path / "bad.csv", index=False)
+        refused(1, message, "predict", tmp_path / "m.bagwise", tmp_path / "bad.csv")
+    refused(1, "has no column 'sex'", "fit", tmp_path / "train.csv", "--covariates", "sex",
+            "-m", "MIMN", "--force")  # fmt: skip
+
+
 def test_an_expert_corrects_a_heat_map_and_fits_again(tmp_path):
     bags, y = make_slide_bags(16, 4, bag_size=12, shift=3.0, dtype=float)
     y = np.where(y == 1, "tumor", "normal")

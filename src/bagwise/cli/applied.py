@@ -90,6 +90,12 @@ class ApplyOptions:
             bags, y = self._read_times(description, columns, times, check)
         else:
             bags, y = self._read(description, columns, check)
+        kinds = description["notes"].get("covariates")
+        if kinds:
+            from bagwise.io.covariates import attach_covariates
+
+            named = self.bag or description["notes"].get("bag")
+            bags, _ = attach_covariates(bags, self.labels or self.data, [*kinds], named, kinds)
         if unit is not None and bags.groups is None:
             what = f"the model is for bags merged by {unit}, and {self.data} has no such column"
             raise typer.BadParameter(f"{what}: name it with --unit.")

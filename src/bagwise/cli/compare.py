@@ -140,6 +140,8 @@ def compare(
     for name in named or []:
         build_model(name, {})  # a wrong name is refused before the data are read
     tried: Any = place.models(named, scale, source.impute) if place else named
+    if source.covariates:
+        raise typer.BadParameter("--covariates is for fit, cv and report: models differ in them.")
     task = settle_task(source, _task_of(named))
     bags, y = source.read_labeled(check=not place, task=task or "", site=site)
     task = task or read_task(y)

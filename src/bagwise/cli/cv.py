@@ -45,7 +45,7 @@ def cv(
 
     if scale == "search":
         raise typer.BadParameter("--scale search is for fit and compare, which choose it.")
-    settings = choice.settings()
+    settings = choice.settings(source.covariates)
     # A wrong name or value is refused before the data are read.
     place.check(choice.build(settings, source=source), scale, source.impute)
     source, bags, y = choice.read(source, check=not place, site=site)

@@ -175,7 +175,7 @@ def _settings(
     choice: ModelOptions, search: bool, source: Source
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the fixed parameters and the points of the search, all of them checked."""
-    plain = choice.settings()
+    plain = choice.settings(source.covariates)
     grid: dict[str, list[Any]] = {}
     if search:
         grid = {name: value for name, value in plain.items() if isinstance(value, list)}

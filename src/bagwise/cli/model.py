@@ -53,9 +53,9 @@ class ModelOptions:
     threshold: Annotated[float | None, typer.Option(help=_THRESHOLD, metavar="SCORE")] = None
     no_calibration: Annotated[bool, typer.Option("--no-calibration", help=_UNCALIBRATED)] = False
 
-    def settings(self) -> dict[str, Any]:
-        """Return the parameters by name."""
-        settings: dict[str, Any] = {}
+    def settings(self, covariates: str | None = None) -> dict[str, Any]:
+        """Return the parameters by name, with those that make the model use covariates."""
+        settings = use_covariates(self.model) if covariates else {}
         for text in self.param or []:
             name, equals, value = text.partition("=")
             if not equals or not name.isidentifier():
@@ -79,7 +79,9 @@ class ModelOptions:
         if task != "classes" or self.model not in ("auto", "AutoBagClassifier"):
             return source, *source.read_labeled(check=check, task=task, site=site)
         bags, y = source.read_labeled(check=check, task=source.task or "", site=site)
-        return replace(source, task=source.task or read_task(y)), bags, y
+        settled = replace(source, task=source.task or read_task(y))
+        settled.kinds.update(source.kinds)
+        return settled, bags, y
 
     def build(
         self,
@@ -182,6 +184,19 @@ def _list_hint(message: str, settings: dict[str, Any]) -> str:
     lists = [name for name, value in settings.items() if isinstance(value, list)]
     about_one = any(f"The {name!r} parameter" in message for name in lists)
     return " A list of candidates needs `bagwise fit --cv`." if about_one else ""
+
+
+def use_covariates(name: str) -> dict[str, Any]:
+    """Return the parameters with which a model uses covariates; refuse those that cannot."""
+    known = build_model(name, {}).get_params(deep=False)
+    ways: dict[str, Any] = {"covariates": True, "bag_features": "bags"}
+    found = {key: value for key, value in ways.items() if key in known}
+    if not found:
+        raise typer.BadParameter(
+            f"--covariates: {name} learns from instances alone. Take auto, StatisticsForest, "
+            "StatisticsSVC, StatisticsLogistic, CompositionLogistic or MIMN."
+        )
+    return found
 
 
 # The positive class -------------------------------------------------------------------------------

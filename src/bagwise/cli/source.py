@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from shlex import join, quote
 from typing import Annotated, Any
@@ -108,6 +109,7 @@ _CUT = "Of labels that are numbers, make two classes: yes from this number on, a
 _UNIT = "Merge bags: column with what becomes the bag, such as the patient of a slide."
 _DURATION = "Column with the times of events or of censoring; --event says which it is."
 _EVENT = "Column that is 1 where the event happened at --duration, 0 where it had not until then."
+_COVARIATES = "Columns with facts of the bag, such as age,stage, to learn from beside instances."
 _ANNOTATIONS = "Folder of GeoJSON files, one per slide, with areas of known class, as of QuPath."
 _TASK = "What labels are: classes, numbers, grades or times. Default: as the labels look."
 _ORDER = "Grades from the lowest to the highest, with commas."
@@ -129,6 +131,7 @@ InstanceId = Annotated[str | None, _column("Column with an id of each row.")]
 Known = Annotated[
     str | None, _column("Column with labels of instances to learn from; empty where unknown.")
 ]
+Covariates = Annotated[str | None, typer.Option(help=_COVARIATES, metavar="NAMES")]
 Annotations = Annotated[Path | None, typer.Option(help=_ANNOTATIONS, metavar="FOLDER")]
 Format = Annotated[str | None, typer.Option(help=_FORMAT, metavar="FORMAT")]
 Regroup = Annotated[
@@ -165,6 +168,12 @@ class Source:
     )
     order: Annotated[str | None, typer.Option(help=_ORDER, metavar="GRADES")] = None
     smiles: Annotated[str | None, _column(_SMILES)] = None
+    covariates: Covariates = None
+
+    @cached_property
+    def kinds(self) -> dict[str, Any]:
+        """The categories of covariates that were read."""
+        return {}
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -183,10 +192,18 @@ class Source:
         columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
         columns |= {"instance_ids": self.instance_id, "sites": site, "known_labels": self.known}
         columns["smiles"] = self.smiles
+        named = split_names(self.covariates) or []
+        if named and self.features is None and self.labels is None:
+            columns["drop"] = [*(columns["drop"] or []), *named]  # facts of bags are no features
         if self.duration is not None or self.event is not None:
             bags, y = self._read_times(check, columns)
         else:
             bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
+        if named:
+            from bagwise.io.covariates import attach_covariates
+
+            bags, found = attach_covariates(bags, self.labels or self.data, named, self.bag)
+            self.kinds.update(found)
         bags, y = merge_units(bags, y, self.unit)
         y = cut_labels(y, self.cut)
         return self._annotate(bags, y), y
@@ -222,8 +239,9 @@ class Source:
         """How the data were read: those who apply the model read theirs in the same way."""
         more = {"decimal": self.decimal, "instance_ids": self.instance_id, "impute": self.impute}
         times = {"duration": self.duration, "event": self.event, "smiles": self.smiles}
-        others = {"regroup": self.regroup, "cut": self.cut, "unit": self.unit}
-        return {**self.columns, **more, **times, **others, "drop": split_names(self.drop)}
+        others: dict[str, Any] = {"regroup": self.regroup, "cut": self.cut, "unit": self.unit}
+        others |= {"drop": split_names(self.drop), "covariates": self.kinds or None}
+        return {**self.columns, **more, **times, **others}
 
     def read_labeled(
         self, *, check: bool = True, task: str = "classes", site: str | None = None

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -47,7 +47,7 @@ from bagwise.estimators.input import (
     warn_of_spreads,
     warn_of_unclear,
 )
-from bagwise.estimators.known import known_signs, warn_of_unused
+from bagwise.estimators.known import known_signs, warn_if_unused
 from bagwise.estimators.params import shared
 from bagwise.estimators.scoring import BagScores
 from bagwise.tolerances import one_blas_thread
@@ -95,7 +95,7 @@ class BagClassifier(ClassifierMixin, BagScores):
     probability: bool | str = shared("probability")
     calibration_cv: Any = shared("calibration_cv")
 
-    _uses_known = False
+    _uses_known: ClassVar[bool | None] = False
 
     calibrate_instances = Discoveries.calibrate_instances
     instance_pvalues = Discoveries.instance_pvalues
@@ -135,8 +135,8 @@ class BagClassifier(ClassifierMixin, BagScores):
         self._validate_params()
         bags = self._validate_bags(bags, reset=True)
         codes, weight = self._validate_labels(bags, y, sample_weight)
-        if bags.known_labels is not None and self._uses_known is False:
-            warn_of_unused(self)
+        if self._uses_known is False:
+            warn_if_unused(self, bags)
         parameters = self.get_params(deep=False)
         is_rbf = "gamma" in parameters and parameters.get("kernel", "rbf") == "rbf"
         if is_rbf and not parameters.get("scale"):

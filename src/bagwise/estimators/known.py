@@ -82,8 +82,10 @@ def _name_instance(bags: Bags, row: int) -> str:
     return f"(id {bags.instance_ids[row]!s}) " if bags.has_instance_ids else ""
 
 
-def warn_of_unused(model: Any) -> None:
-    """Warn that a model learns from labels of bags alone."""
+def warn_if_unused(model: Any, bags: Bags) -> None:
+    """Warn that a model learns from labels of bags alone, where some of instances are known."""
+    if bags.known_labels is None or not find_known(bags.known_labels).any():
+        return
     warnings.warn(
         f"{type(model).__name__} learns from the labels of bags: the known labels of instances "
         "play no role. LabelSVC, WitnessSVC, InstanceSVC, the annealed SVMs and "

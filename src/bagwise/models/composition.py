@@ -37,15 +37,15 @@ from bagwise.bags.segments import expand
 from bagwise.designs.nystroem import SAMPLE
 from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.covariates import CovariateRows
 from bagwise.estimators.params import integer, param, redeclare, shared
 from bagwise.estimators.regressor import RowsRegressor
-from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.models.meansvc import MeanRegressor, one_row_per_bag
 from bagwise.rowstores.blocks import count_rows
 
 
-class Composition(BagScores):
+class Composition(CovariateRows):
     """A bag as the square roots of the shares of its kinds of instances.
 
     Attributes
@@ -58,6 +58,7 @@ class Composition(BagScores):
 
     def _find_centers(self, bags: Bags, weight: Array) -> None:
         """Let k-means find the words among the instances of bags with weight."""
+        self._learn_covariates(bags, weight)
         train, rng = bags[np.flatnonzero(weight)], check_random_state(self.random_state)
         n_drawn = min(SAMPLE, train.n_instances)
         drawn = np.sort(rng.permutation(train.n_instances)[:n_drawn])
@@ -87,7 +88,8 @@ class Composition(BagScores):
         return np.bincount(place, minlength=len(bags) * n_words).reshape(len(bags), n_words)
 
     def _embed(self, bags: Bags) -> Array:
-        return np.sqrt(self._count(bags, self._find_words(bags)) / bags.sizes[:, None])
+        shares = self._count(bags, self._find_words(bags)) / bags.sizes[:, None]
+        return self._append_covariates(np.sqrt(shares), bags)
 
     def _score_rows(self, rows: Array) -> Array:
         raise NotImplementedError
@@ -102,7 +104,8 @@ class Composition(BagScores):
         scores = []
         for word in range(counts.shape[1]):
             fewer = counts - (np.arange(counts.shape[1]) == word)
-            scores.append(self._score_rows(np.sqrt(np.maximum(fewer, 0) / left[:, None])))
+            rows = np.sqrt(np.maximum(fewer, 0) / left[:, None])
+            scores.append(self._score_rows(self._append_covariates(rows, bags)))
         return np.stack(scores, axis=1)[expand(np.arange(len(bags)), bags.offsets), words]
 
 
@@ -112,7 +115,7 @@ class CompositionLogistic(Composition, BagClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1 or n_classes, n_words)
-        Weights of the square roots of the shares.
+        Weights of the square roots of the shares, then of covariates.
     intercept_ : ndarray of shape (1 or n_classes,)
         Intercepts.
 

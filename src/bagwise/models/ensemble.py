@@ -60,6 +60,8 @@ class BagEnsemble(BagClassifier):
     array([1, 0, 1, 0])
     """
 
+    _uses_known = None  # its members may
+
     estimator: Any = param(
         None,
         [HasMethods(["fit", "decision_function"]), None],

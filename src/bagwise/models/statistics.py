@@ -33,9 +33,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, statistics, statistics_without_each
 from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.covariates import CovariateRows
 from bagwise.estimators.params import (
     Words,
     integer,
@@ -44,7 +46,6 @@ from bagwise.estimators.params import (
     shared,
 )
 from bagwise.estimators.regressor import BagRegressor
-from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.kernels import Kernel, settle_gamma
 from bagwise.tolerances import TIE
@@ -65,7 +66,7 @@ def share_statistics(kept: Rows) -> Iterator[None]:
         _shared.reset(token)
 
 
-class StatisticsModel(BagScores):
+class StatisticsModel(CovariateRows):
     """Base of the models on statistics of bags.
 
     Attributes
@@ -82,11 +83,11 @@ class StatisticsModel(BagScores):
 
     statistics: str | Sequence[str] = param(
         "four",
-        [Words(*PRESETS), "array-like"],
+        [Words(*PRESETS, "none"), "array-like"],
         'What describes a bag: "four" is mean, std, min and max of every feature; "quantiles" is '
         "min, q10, q25, q50, q75, q90 and max of every feature, and the size of the bag; or a list "
-        "of such names, as in `BagStatistics`.",
-        kind='{"four", "quantiles"} or sequence of str',
+        'of such names, as in `BagStatistics`. "none" leaves the covariates alone.',
+        kind='{"four", "quantiles", "none"} or sequence of str',
     )
     scale: bool = param(
         True,
@@ -112,6 +113,7 @@ class StatisticsModel(BagScores):
             instance_scores="occlusion",
             weight_is_repetition=self.estimator is None,
             tolerance=1e-4,  # libsvm stops earlier than Newton
+            whole_bag="standard" if self._is_without_instances else "collective",
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -124,8 +126,9 @@ class StatisticsModel(BagScores):
     # Fitting -------------------------------------------------------------------------------------
 
     def _fit_rows(self, bags: Bags, labels: Array, weight: Array) -> None:
+        self._learn_covariates(bags, weight)
         used = np.flatnonzero(weight)
-        weight, rows = weight[used], self._rows(bags)
+        weight, rows = weight[used], self._append_covariates(self._rows(bags), bags)
         rows = rows if len(used) == len(bags) else rows[used]
         self.n_columns_, self.sparse_ = rows.shape[1], sp.issparse(rows)
         with self._name_overflow():
@@ -163,8 +166,16 @@ class StatisticsModel(BagScores):
             "class_weight, or choose another estimator."
         )
 
+    @property
+    def _is_without_instances(self) -> bool:
+        return isinstance(self.statistics, str) and self.statistics == "none"
+
     def _rows(self, bags: Bags) -> Any:
         """Return one row of statistics per bag; the row of a bag depends on no other bag."""
+        if self._is_without_instances:
+            if not self.covariates:
+                raise ValueError("statistics='none' describes no bag: set covariates=True.")
+            return np.empty((len(bags), 0))
         names, shared = check_statistics(self.statistics), _shared.get()
         if shared is None:
             return statistics(bags, names)
@@ -182,12 +193,15 @@ class StatisticsModel(BagScores):
         return with_short_indices(rows) if sp.issparse(rows) else rows
 
     def _bag_scores(self, bags: Bags) -> Array:
-        return self._row_scores(self._rows(bags))
+        return self._row_scores(self._append_covariates(self._rows(bags), bags))
 
     def _scores_without_each(self, bags: Bags) -> Array:
+        owners = expand(np.arange(len(bags)), bags.offsets)
+        if self._is_without_instances:
+            return self._bag_scores(bags)[owners]
         scores = np.empty((bags.n_instances, len(self.threshold_)))
         for rows, part in statistics_without_each(bags, check_statistics(self.statistics)):
-            scores[rows] = self._row_scores(part)
+            scores[rows] = self._row_scores(self._append_covariates(part, bags, owners[rows]))
         return scores
 
     def _row_scores(self, rows: Any) -> Array:

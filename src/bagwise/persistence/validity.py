@@ -143,14 +143,20 @@ def _try(model: Any) -> None:
     raise ValueError(f"is no working model: {problem}") from problem
 
 
+def _count_covariates(model: Any) -> int:
+    """Return how many bag features an estimator needs."""
+    of_network = getattr(getattr(model, "inputs_", None), "n_given", None)
+    return of_network or len(getattr(model, "covariate_center_", ()))
+
+
 def _bag(model: Any, value: float) -> Bags:
     """Return a bag of two equal instances that the model accepts."""
     steps = [part for _, part in model.steps] if isinstance(model, Pipeline) else [model]
-    first, last = steps[0], steps[-1]
+    first = steps[0]
     width = int(first.n_features_in_)
     dense = rows_per_block(width) > 1  # models of more features were fitted to sparse rows
     X = np.full((2, width), value) if dense else sp.csr_array((2, width))
-    given = getattr(getattr(last, "inputs_", None), "n_given", None) or 0
+    given = max(_count_covariates(part) for part, _ in _estimators(model, None))
     features = np.full((1, given), value) if given else None
     names: dict[str, Any] = {"ids": ["?"], "instance_ids": ["?", "??"]}
     names["sites"] = next((step.sites_[:1] for step in steps if hasattr(step, "sites_")), None)

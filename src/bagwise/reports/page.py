@@ -20,6 +20,7 @@ from bagwise.model_selection.audit import SiteResult, list_sites
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
 from bagwise.plot._display import MOST_LISTED, new_axes
 from bagwise.reports.bagrows import BagRows
+from bagwise.reports.covariates import compare_with_covariates
 from bagwise.reports.facts import data_facts
 from bagwise.reports.judgment import Judgment, judge
 from bagwise.reports.oneclass import OneAgainstOthers
@@ -90,7 +91,9 @@ def report(
     figures |= _model_figures(inner, seen, y, judgment)
     rows = BagRows(model, bags, judgment, images).all(tell)
     tell("Looking at the data", 0, 0)
+    added = compare_with_covariates(named, bags, y, cv, judgment)
     content = _content(named, bags, y, judgment, curves["roc"]) | {
+        "added": added,
         "parameters": parameters(named, getattr(model, "model", model)),
         "title": title or f"{paper_name_of(named)} on {data_name or f'{len(bags):,} bags'}",
         "data_name": data_name,
@@ -126,6 +129,9 @@ def _report_values(
 def _numbers(content: dict[str, Any]) -> dict[str, Any]:
     rates = {"auc": content["auc"], **content["proportions"]}
     counts = {"n_bags": content["n_bags"], "n_folds": content["judgment"].n_folds}
+    if content["added"] is not None:
+        added = content["added"]
+        counts["beyond_covariates"] = [added.both, added.alone, added.more.p_value]
     return counts | {name: [x["value"], x["low"], x["high"]] for name, x in rates.items()}
 
 

@@ -49,6 +49,30 @@ def check_order_of_instances(estimator: Any) -> None:
     _check_same_scores(model, with_fixed_width(estimator).fit(mixed, y), "fitting")
 
 
+@needs("classes")
+def check_facts_of_instances_and_bags_follow_slices(estimator: Any) -> None:
+    """Known labels and covariates, where a model uses them, survive slices, joins and pickling."""
+    bags, y = planted_bags()
+    model = clone(estimator)
+    if not model._uses_known and "covariates" not in model.get_params():
+        return
+    if "covariates" in model.get_params():
+        model.set_params(covariates=True)
+    known = np.full(bags.n_instances, np.nan)
+    known[bags.offsets[:-1][y == 0]] = 0.0
+    for first, last in zip(bags.offsets[:-1][y == 1], bags.offsets[1:][y == 1], strict=True):
+        known[first + np.argmax(bags.X[first:last, 0])] = 0.0
+        known[first + np.argmin(bags.X[first:last, 0])] = 1.0
+    ages = np.random.default_rng(0).normal(size=(len(bags), 2)) + y[:, None]
+    bags = bags.replace(known_labels=known if model._uses_known else None, bag_features=ages)
+    again = pickle.loads(pickle.dumps(Bags.concat([bags[:9], bags[9:][np.arange(len(bags) - 9)]])))
+    plain = bags.replace(known_labels=None, bag_features=0 * ages)
+    expected, found = (score_bags(clone(model).fit(each, y), bags) for each in (bags, again))
+    np.testing.assert_array_equal(found, expected)
+    differ = np.abs(score_bags(clone(model).fit(plain, y), bags) - expected).max()
+    assert differ > 0, "known labels and covariates have no effect"
+
+
 def _shuffle_within(bags: Bags) -> Bags:
     draws = np.random.default_rng(0).random(bags.n_instances)
     rows = np.empty(bags.n_instances, dtype=np.int64)

@@ -25,6 +25,7 @@ from bagwise.bags import Bags
 from bagwise.catalog import rank_cost
 from bagwise.crossfit.folds import number_units
 from bagwise.crossfit.scores import bag_scores
+from bagwise.estimators.covariates import check_covariates
 from bagwise.estimators.discovery import forget_calibration
 from bagwise.estimators.occlusion import innermost, occlusion_scores
 from bagwise.estimators.params import Words, param, positive, shared
@@ -70,6 +71,7 @@ class AutoModel(BagScores):
     _portfolio: ClassVar[tuple[Candidate, ...]]
     _ensemble: ClassVar[type[Ensemble]]
     _metric: ClassVar[str]  # of the leaderboard
+    _covariate_models: ClassVar[dict[str, Any]]
 
     models: Any = param(
         None,
@@ -99,6 +101,12 @@ class AutoModel(BagScores):
         "Inner folds, on which the models are compared: 5 when None, fewer where a class has fewer "
         "bags. A number of folds is stratified and keeps ``bags.groups`` together.",
         kind="int, splitter or iterable of folds",
+    )
+    covariates: bool = param(
+        False,
+        ["boolean"],
+        "Try models of ``bags.bag_features`` alone, such as age and stage, beside those of "
+        "instances: what both say is combined by weights.",
     )
     verbose: int = shared("verbose")
     callback: Callable[[dict[str, Any]], None] | None = shared("callback")
@@ -196,8 +204,11 @@ class AutoModel(BagScores):
             if self.models is None
             else name_models(self.models, self._portfolio)
         )
+        if self.covariates:
+            check_covariates(bags, "covariates=True")
         if self.scale is not None:
             given = at_scales(given, scalings(bags, self.scale))
+        given |= self._covariate_models if self.covariates else {}
         memory, trials = memory_limit() / 2, []
         for name, model in given.items():
             if not isinstance(model, Candidate):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from bagwise.model_selection.auto.base import AutoModel, draw_seed
 from bagwise.model_selection.auto.blend import Ensemble, Sigmoid, area
 from bagwise.model_selection.auto.portfolio import PORTFOLIO
 from bagwise.model_selection.auto.race import Track, Trial, judge_auc
+from bagwise.models.statistics import StatisticsForest, StatisticsLogistic
 
 
 class AutoBagClassifier(AutoModel, BagClassifier):
@@ -52,6 +53,12 @@ class AutoBagClassifier(AutoModel, BagClassifier):
     """
 
     _portfolio, _ensemble, _metric = PORTFOLIO, Ensemble, "auc"
+    _covariate_models: ClassVar[dict[str, Any]] = {
+        "covariates": StatisticsLogistic(statistics="none", covariates=True),
+        "covariates, trees": StatisticsForest(statistics="none", covariates=True, max_depth=4),
+    }
+
+    _uses_known = None  # its members may
 
     assumption: str = param(
         "any",

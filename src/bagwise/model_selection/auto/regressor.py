@@ -16,6 +16,7 @@ Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
 from __future__ import annotations
 
 import warnings
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from bagwise.model_selection.auto.blend import (
 )
 from bagwise.model_selection.auto.portfolio import OF_NUMBERS
 from bagwise.model_selection.auto.race import Track, judge_r2
+from bagwise.models.statistics import StatisticsForestRegressor
 
 
 def fit_line(predicted: Array, y: Array, weight: Array) -> Sigmoid | None:
@@ -116,6 +118,9 @@ class AutoBagRegressor(AutoModel, BagRegressor):
     """
 
     _portfolio, _ensemble, _metric = OF_NUMBERS, NumbersEnsemble, "r2"
+    _covariate_models: ClassVar[dict[str, Any]] = {
+        "covariates": StatisticsForestRegressor(statistics="none", covariates=True),
+    }
 
     def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
         used, seed = weight > 0, draw_seed(self.random_state)

@@ -13,11 +13,11 @@ from sklearn.base import clone
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.ids import name_of
 from bagwise.bags.segments import expand
 from bagwise.crossfit import bag_scores, fit_weighted, folds, out_of_fold_scores
 from bagwise.designs import matrix_design
 from bagwise.errors import SCALE, Message
+from bagwise.estimators.covariates import check_covariates
 from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.models.markov.risk import InstanceOperator
 
@@ -88,23 +88,7 @@ class NetworkInputs:
     def _given(self, bags: Bags) -> Array:
         if not self.from_bags:
             return np.empty((len(bags), 0))
-        if bags.bag_features is None:
-            raise ValueError(
-                "bag_features='bags' asks for features on the bags, and these have none: pass "
-                "Bags(..., bag_features=...) or choose bag_features=None."
-            )
-        given = np.asarray(bags.bag_features, dtype=np.float64).reshape(len(bags), -1)
-        if self.n_given is not None and given.shape[1] != self.n_given:
-            raise ValueError(
-                f"The bags have {given.shape[1]} bag features, those of fit had {self.n_given}."
-            )
-        bad = np.argwhere(~np.isfinite(given))
-        if len(bad):
-            i, j = bad[0]
-            raise ValueError(
-                f"{name_of(bags.ids, i)} has {given[i, j]} as bag feature {j}: impute it."
-            )
-        return given
+        return check_covariates(bags, "bag_features='bags'", self.n_given)
 
 
 def place_operator(instances: InstanceOperator) -> InstanceOperator:

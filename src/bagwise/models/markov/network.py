@@ -111,7 +111,11 @@ class MarkovNetworkClassifier(NetworkScores):
     """
 
     _follows_rows = True
-    _uses_known = True
+
+    @property
+    def _uses_known(self) -> bool:  # type: ignore[override]
+        """Under other counts, known labels change how many of the others must be positive."""
+        return isinstance(self.cardinality, str) and self.cardinality == "any"
 
     def __bag_tags__(self) -> BagTags:
         """The bag's score has potentials in it; inferred labels are not signs of scores."""
@@ -188,11 +192,10 @@ class MarkovNetworkClassifier(NetworkScores):
         signs = self._known_signs(bags)[0]
         if signs is None:
             return bags, labels, weight
-        if self.cardinality != "any" or len(self.classes_) > 2:
+        if len(self.classes_) > 2:
             raise ValueError(
-                f"{type(self).__name__} learns from known instances of two classes with "
-                'cardinality="any": under other counts they change how many of the other instances '
-                "must be positive. Drop them with bags.replace(known_labels=None)."
+                f"{type(self).__name__} learns from known instances of two classes, and there are "
+                f"{len(self.classes_)}: leave them out with bags.replace(known_labels=None)."
             )
         used = weight > 0
         fixed = check_known(bags, signs, (labels == 1) & used, used)
