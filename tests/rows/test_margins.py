@@ -188,3 +188,16 @@ def test_a_look_does_not_depend_on_its_company(monkeypatch):
         (alone,) = rows.run_pass([look])
         np.testing.assert_array_equal(alone.matrix, sums.matrix)
         np.testing.assert_array_equal(alone.numbers, sums.numbers)
+
+
+def test_a_kept_block_does_not_mix_up_labels():
+    bags, positive = plant()
+    labels, here, there = draw(label(positive), bags)
+    rows, p = Rows(bags.X, bags.offsets), Assignment(SoftWitness(), there, T)
+    looks = [Margins(here, p, each) for each in (labels, replace(labels, positive=~positive))]
+    together = rows.run_pass(looks)
+    for look, sums in zip(looks, together, strict=True):
+        (alone,) = Rows(bags.X, bags.offsets).run_pass([look])
+        np.testing.assert_array_equal(alone.matrix, sums.matrix)
+        (again,) = rows.run_pass([look])
+        np.testing.assert_array_equal(again.vectors, sums.vectors)
