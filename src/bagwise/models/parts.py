@@ -54,6 +54,8 @@ class PartClassifier(BagClassifier):
     array([0, 1, 0, 1])
     """
 
+    _uses_known = None  # its copies may
+
     estimator: Any = param(
         None,
         [HasMethods(["fit", "decision_function"]), None],
