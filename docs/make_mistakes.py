@@ -36,6 +36,12 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("a file of another program", "info photo.jpg"),
         ("an empty file", "info empty.csv"),
     ],
+    "audit": [
+        (
+            "the sites are not named",
+            "audit cells.csv --bag slide --label dx --drop patient,note --impute median",
+        ),
+    ],
     "fit": [
         ("no model is named", "fit cells.csv"),
         ("the model is misspelled", f"{FIT} --model MISVM"),
