@@ -255,3 +255,13 @@ def test_witnesses_of_the_final_refit():
     p = np.array([0.9996, 0.0004, 0.5, 0.499, 0.001, 1e-4, 1e-5])
     kept = SoftWitness().harden(Segments(np, np.array([2, 3, 2])), p)
     np.testing.assert_array_equal(kept, [1, 0, 1, 1, 0, 1, 0])
+
+
+def test_a_sum_of_one_is_found_in_few_steps(monkeypatch):
+    """Where labels are all but decided, rounding keeps the steps of the multiplier large."""
+    counted, add = [], Segments.sum
+    monkeypatch.setattr(Segments, "sum", lambda self, x: counted.append(1) or add(self, x))
+    bags, cost = Segments(np, np.full(2000, 6)), np.random.default_rng(0).uniform(0, 300, 12_000)
+    p = SoftLabels().soften(bags, 0 * cost, cost, 1.0)
+    np.testing.assert_allclose(add(bags, p), 1.0, atol=1e-13)
+    assert len(counted) < 50

@@ -27,7 +27,7 @@ import numpy as np
 from bagwise.assumptions.hard import AtLeastOne
 from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
 from bagwise.assumptions.segments import Segments, positive_part
-from bagwise.tolerances import MAX_STEPS, NOTHING, PATIENCE, TINY
+from bagwise.tolerances import MAX_STEPS, NOTHING, PATIENCE, ROUNDING, TINY
 
 UNCHANGED = 1e-4  # change of a probability: too small to decide a label
 # Newton's error is squared in every step: after a step of this size it is below rounding.
@@ -285,7 +285,7 @@ def _sum_to_one(bags: Segments, x: Any) -> Any:
         total, slope = bags.sum(p), bags.sum(p * (1 - p))
         step = -xp.log(total) * total / (slope + TINY) * (slope > 0)
         u = xp.where(live, u * xp.exp(step), u)
-        live = live & (abs(step) > _SQUARED)
+        live = live & (abs(step) > _SQUARED) & (abs(total - 1) > ROUNDING)
     return p
 
 
