@@ -99,7 +99,7 @@ def point(kind="positive"):
 
 
 BAD = {
-    "s1.geojson, feature 2: the class 'stroma' is unknown: expected one of 'positive', 'negative'":
+    "s1.geojson, feature 2: the class 'stroma' is unknown: expected one of 'negative', 'positive'":
         {"features": [feature("negative", box(0, 0, 9, 9)), feature("stroma", box(0, 0, 1, 1))]},
     "s1.geojson, feature 1: it has no class": {"features": [feature("", box(0, 0, 9, 9))]},
     "feature 2: the patch around .5, 5. has another class by feature 1": {

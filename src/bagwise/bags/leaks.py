@@ -22,7 +22,7 @@ from bagwise.errors import list_names
 from bagwise.rowstores.blocks import count_rows, row_blocks
 
 _SUSPICIOUS_AUC = 0.99  # of one feature alone; real ones hardly reach it on real data
-_FEWEST = 3  # bags that must differ from the others: fewer are coincidence
+FEWEST = 3  # bags that must differ from the others: fewer are coincidence
 
 
 class Leak(NamedTuple):
@@ -107,10 +107,10 @@ def _is_constant_in_bags(sample: _Sample, low: Array, high: Array) -> Array:
     """Return the features with one value per bag that differ between bags of several instances."""
     several = np.diff(np.append(sample.starts, len(sample.X))) > 1
     values = low[several]
-    if len(values) < _FEWEST:
+    if len(values) < FEWEST:
         return np.zeros(low.shape[1], dtype=bool)
     middle = np.sort(values, axis=0)[len(values) // 2]
-    return np.all(low == high, axis=0) & (np.sum(values != middle, axis=0) >= _FEWEST)
+    return np.all(low == high, axis=0) & (np.sum(values != middle, axis=0) >= FEWEST)
 
 
 def _equals_labels(X: Array, labels: Array) -> Array:

@@ -18,7 +18,7 @@ from bagwise.bags.segments import expand
 from bagwise.errors import list_names, suggestion
 from bagwise.io.errors import CorruptFileError, FormatError
 
-_WORDS = {"positive": 1.0, "negative": 0.0}
+_WORDS = ("negative", "positive")
 _SUFFIXES = (".geojson", ".json")
 
 
@@ -70,7 +70,8 @@ def read_annotations(folder: str | Path, bags: Bags, classes: ArrayLike = ()) ->
     >>> read_annotations(folder, bags).known_labels
     array([ 1., nan])
     """
-    folder, names = Path(folder), _WORDS | {str(c).lower(): c for c in np.asarray(classes).tolist()}
+    folder, names = Path(folder), {word: float(k) for k, word in enumerate(_WORDS)}
+    names |= {str(c).lower(): c for c in np.asarray(classes).tolist()}
     if bags.coords is None:
         raise ValueError("The bags have no coords: annotations need the position of every patch.")
     files = sorted(file for file in folder.glob("*") if file.suffix.lower() in _SUFFIXES)
@@ -138,7 +139,7 @@ def _check_class(file: Path, place: str, kind: str, names: dict[str, Any], used:
         allowed = list_names([*map(repr, names), "'ignore'"])
         raise FormatError(file, f"{given}: expected one of {allowed}.", place)
     used.add(kind.lower())
-    if used & _WORDS.keys() and used - _WORDS.keys():
+    if used & {*_WORDS} and used - {*_WORDS}:
         problem = f"annotations have the classes {list_names(sorted(map(repr, used)))}: use"
         raise FormatError(file, f"{problem} positive and negative, or classes of slides.", place)
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.leaks import Leak, count_shared, find_leaks, row_codes
+from bagwise.bags.leaks import FEWEST, Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import far_apart, feature_spreads
 from bagwise.estimators.labels import MOST_CLASSES, read_task
@@ -23,7 +23,6 @@ from bagwise.io._limits import rows_per_block
 from bagwise.io.h5ad import read_obs
 from bagwise.io.tables import sniff
 
-_FEWEST_BAGS = 3
 _FEWEST_ROWS = 1.5  # per bag on average: fewer are rows with names of their own
 _BAGS = ("bag", "slide", "molecule", "image", "case", "page", "document", "id")
 _LABELS = ("label", "class", "diagnosis", "target", "dx", "outcome", "status", "y")
@@ -222,7 +221,7 @@ def _guess_bag(
 
     Where there is none, a text of a usual name.
     """
-    several = [c for c in named if _FEWEST_BAGS <= counts[c] <= len(frame) / _FEWEST_ROWS]
+    several = [c for c in named if FEWEST <= counts[c] <= len(frame) / _FEWEST_ROWS]
     fixed = [c for c in several if any(is_constant(frame, c, o) for o in others if o != c)]
     usual = [c for c in several if _is_text(frame[c]) and _rank(c, _BAGS) < len(_BAGS)]
     several = fixed or usual

@@ -39,7 +39,6 @@ from bagwise.times import check_times, concordance
 METRICS = ("auc", "accuracy", "balanced_accuracy")  # of any number of classes
 # The metric of each other task, what chance has, and the scale of its intervals.
 OF_TASKS = {"numbers": "r2", "grades": "kappa", "times": "harrell_c"}
-_CHANCE = {"r2": 0.0, "kappa": 0.0, "harrell_c": 0.5}
 _SCALES = {"r2": REST, "kappa": FISHER, "harrell_c": LOGIT}
 _DRAWS = 2000  # of joint errors: their 95 % quantile is then known to about .05
 _POWER = 0.8  # the usual chance that a study of the size asked for finds the difference
@@ -66,7 +65,7 @@ class Sample:
     @property
     def chance(self) -> dict[str, float]:
         """What predictions without information have, of other tasks than classes."""
-        return {name: _CHANCE[name] for name in self.metrics}
+        return {name: 0.5 * (name == "harrell_c") for name in self.metrics}
 
     @property
     def units(self) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.calibration import calibration_curve
 
 from bagwise._typing import Array
+from bagwise.crossfit.scores import LEVEL
 from bagwise.metrics import bound_auc_of
 from bagwise.plot._display import (
     NEUTRAL,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _GRID = np.linspace(0, 1, 201)  # steps of half a percent
 _DRAWS = 500  # the 2.5 % quantile then rests on 12 draws
-_LEVELS = (0.025, 0.975)  # of the 95 % bands
 
 
 def _lowest(truth: Array, groups: Array | None) -> float:
@@ -38,7 +38,7 @@ def _lowest(truth: Array, groups: Array | None) -> float:
     """
     units = np.arange(len(truth)) if groups is None else np.asarray(groups)
     rarer = min(len(set(units[part].tolist())) for part in (truth, ~truth))
-    return float(_LEVELS[0] ** (1 / rarer))
+    return float((LEVEL / 2) ** (1 / rarer))
 
 
 @dataclass
@@ -123,7 +123,7 @@ class _Curve(Display):
         interval = cls._bound(truth, scores, groups, values)
         x, y, value = measure(np.ones(len(truth)))
         chance = float(truth.mean()) if cls._chance_is_prevalence else 0.5
-        band = np.quantile(lines, _LEVELS, axis=0)
+        band = np.quantile(lines, [LEVEL / 2, 1 - LEVEL / 2], axis=0)
         return cls(x, y, band, value, interval, chance, positive).plot(ax, name=name)
 
     _axis_names = ("", "")
@@ -144,7 +144,7 @@ class _Curve(Display):
         truth: Array, scores: Array, groups: Array | None, drawn: list[float]
     ) -> tuple[float, float]:
         """Return the 95 % interval of the area; by default from the areas of drawn bags."""
-        low, high = np.quantile(drawn, _LEVELS)
+        low, high = np.quantile(drawn, [LEVEL / 2, 1 - LEVEL / 2])
         return min(float(low), _lowest(truth, groups)), float(high)
 
     @displays(name="Name of the curve in the legend.")

@@ -19,8 +19,7 @@ from bagwise.procedures.anneal import Schedule, Softer, cool
 from bagwise.procedures.run import Callback, Run, Steps
 from bagwise.rows import Assignment, Newton, Place, View
 from bagwise.solvers.solution import Solution
-
-_ENOUGH = 100  # Newton steps; usual problems take ten
+from bagwise.tolerances import MAX_STEPS
 
 
 def solve_rule(newton: Newton, rule: Rule) -> Steps:
@@ -104,7 +103,7 @@ class _Annealing:
         if self.view is None:
             self.view = yield from self.newton.look(p.anchor or self.newton.origin, p)
         # The first problem has no point to start from: one step would leave it half solved.
-        limit = _ENOUGH if self.max_steps is None or last is None else self.max_steps
+        limit = MAX_STEPS if self.max_steps is None or last is None else self.max_steps
         promise, repeated = 0.0 if self.careful else self.promise, self.repeated
         found = yield from self.newton.descend(self.view, limit, promise)
         self.seen, place, taken, self.promise = found
@@ -120,7 +119,7 @@ class _Annealing:
         # at went too far. It is taken back, and from now on all but the smallest are looked at.
         if self._rises(view):
             self.careful = True
-            found = yield from self.newton.descend(self.seen, _ENOUGH, 0.0)
+            found = yield from self.newton.descend(self.seen, MAX_STEPS, 0.0)
             self.seen, here, self.repeated, _ = found
             view = yield from self._decide(here, p)
         self.view, self.before, seen = view, p, view.numbers

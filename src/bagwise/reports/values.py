@@ -13,6 +13,7 @@ from bagwise.bags import Bags
 from bagwise.catalog import paper_name_of
 from bagwise.crossfit import fit_folds, folds
 from bagwise.crossfit.folds import number_units
+from bagwise.estimators.discovery import LEVEL
 from bagwise.estimators.explanation import instance_names
 from bagwise.measures import (
     NAMES,
@@ -25,7 +26,6 @@ from bagwise.metrics import unwrap_model
 from bagwise.plot._display import FAINT, NEGATIVE, POSITIVE, new_axes
 from bagwise.times import Times, check_times, kaplan_meier
 
-LEVEL = 0.9  # share of bags within the band of a figure
 _GROUPS = ("lowest third of the risks", "middle third", "highest third")
 
 
@@ -107,7 +107,7 @@ def _measure(
 
 def _draw_numbers(bags: Bags, y: Array, predicted: Array) -> dict[str, Any]:
     errors = y - predicted
-    band = float(np.quantile(np.abs(errors), LEVEL))
+    band = float(np.quantile(np.abs(errors), 1 - LEVEL))
     ends = np.array([min(y.min(), predicted.min()), max(y.max(), predicted.max())])
     against, residuals, sizes = (new_axes() for _ in range(3))
     against.fill_between(ends, ends - band, ends + band, color=FAINT, alpha=0.4, lw=0)
