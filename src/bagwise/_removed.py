@@ -7,7 +7,7 @@ when a command is read, and members when a file is opened. docs/migration.md lis
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 _TIES = (
@@ -177,6 +177,16 @@ def refuse_class(name: str) -> None:
     """
     if name in CLASSES:
         raise ImportError(f"bagwise.{name} was removed in version 0.3. {CLASSES[name]}")
+
+
+def refuse_names(module: str) -> Callable[[str], NoReturn]:
+    """Return what answers names that a module does not have: removed ones with their sentence."""
+
+    def answer(name: str) -> NoReturn:
+        refuse_class(f"{module.removeprefix('bagwise.')}.{name}")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return answer
 
 
 def refuse_parameters(cls: Any, names: Iterable[str]) -> None:

@@ -3,14 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import WitnessSVC
-from bagwise.datasets import load_digits_bags
 from bagwise.plot import ContributionDisplay, ImportanceDisplay
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    bags, y = load_digits_bags(n_bags=30)
-    return WitnessSVC(kernel="linear").fit(bags, y), bags, y
 
 
 def test_contributions_sum_to_the_difference_from_the_mean(fitted):

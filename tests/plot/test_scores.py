@@ -2,14 +2,7 @@ import numpy as np
 import pytest
 
 from bagwise import BagKernelSVC, WitnessSVC
-from bagwise.datasets import load_digits_bags
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    bags, y = load_digits_bags(n_bags=70)
-    return WitnessSVC(kernel="linear").fit(bags, y), bags, y
 
 
 def test_instances_take_the_label_of_their_bag(fitted):

@@ -360,6 +360,12 @@ _SHARED = {
 }
 
 
+def inner_estimator(text: str) -> Any:
+    """Return the parameter of the bag estimator that another one fits, None for its usual one."""
+    fits = HasMethods(["fit", "decision_function"])
+    return param(None, [fits, None], text, kind="bag estimator")
+
+
 def shared(name: str, **facts: Any) -> Any:
     """Declare a parameter that many estimators have, perhaps with another default or sentence."""
     field = _SHARED[name]

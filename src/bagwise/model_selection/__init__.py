@@ -1,8 +1,6 @@
 """Choosing between models and parameters: search, comparison, transductive cross-validation."""
 
-from typing import Any
-
-from bagwise._removed import refuse_class
+from bagwise._removed import refuse_names
 from bagwise.model_selection.audit import Audit, SiteResult
 from bagwise.model_selection.auto import AutoBagClassifier
 from bagwise.model_selection.candidates import candidates
@@ -48,7 +46,4 @@ __all__ = [
     "transductive_cv",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    refuse_class(f"model_selection.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = refuse_names(__name__)

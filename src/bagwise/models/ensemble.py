@@ -21,13 +21,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import decision_without_each
-from bagwise.estimators.params import integer, param, shared
+from bagwise.estimators.params import inner_estimator, integer, param, shared
 from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
 
@@ -62,12 +61,7 @@ class BagEnsemble(BagClassifier):
 
     _uses_known = None  # its members may
 
-    estimator: Any = param(
-        None,
-        [HasMethods(["fit", "decision_function"]), None],
-        "What is fitted to each draw; `WitnessSVC` when None.",
-        kind="bag estimator",
-    )
+    estimator: Any = inner_estimator("What is fitted to each draw; `WitnessSVC` when None.")
     n_estimators: int = param(10, integer(), "Number of members.")
     verbose: int = shared("verbose")
     callback: Callable[[dict[str, Any]], None] | None = shared("callback")

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.merging import split_rows
 from bagwise.bags.segments import offsets_of, segment_max, segment_mean
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.params import Words, param, shared
+from bagwise.estimators.params import Words, inner_estimator, param, shared
 from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
 from bagwise.models.ensemble import configure_member, fit_member
 from bagwise.models.statistics import StatisticsLogistic
@@ -56,12 +55,7 @@ class PartClassifier(BagClassifier):
 
     _uses_known = None  # its copies may
 
-    estimator: Any = param(
-        None,
-        [HasMethods(["fit", "decision_function"]), None],
-        "What is fitted to the parts; `StatisticsLogistic` when None.",
-        kind="bag estimator",
-    )
+    estimator: Any = inner_estimator("What is fitted to the parts; `StatisticsLogistic` when None.")
     combine: str = param(
         "mean", Words("mean", "max"), "Take the mean of the parts' decision values, or the highest."
     )

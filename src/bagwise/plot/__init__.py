@@ -4,9 +4,7 @@ A class named ``...Display`` draws one kind of figure from a fitted model and ba
 ``from_estimator``, on axes of the user's or a new figure, and keeps the numbers it draws.
 """
 
-from typing import Any
-
-from bagwise._removed import refuse_class
+from bagwise._removed import refuse_names
 from bagwise.plot.comparison import compared_models, compared_times, critical_difference
 from bagwise.plot.curves import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot.features import ContributionDisplay, ImportanceDisplay
@@ -33,7 +31,4 @@ __all__ = [
     "slide_tiles",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    refuse_class(f"plot.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = refuse_names(__name__)

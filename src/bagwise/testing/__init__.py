@@ -1,8 +1,6 @@
 """The contract of bag estimators as checks, and the list of estimators that they run over."""
 
-from typing import Any
-
-from bagwise._removed import refuse_class
+from bagwise._removed import refuse_names
 from bagwise.testing.assumptions import (
     ASSUMPTION_TESTS,
     make_assumption_test,
@@ -21,7 +19,4 @@ __all__ = [
     "score_assumption_test",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    refuse_class(f"testing.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = refuse_names(__name__)

@@ -44,14 +44,17 @@ def edges_by_hand(case, f, scale):
     return total / len(edges)
 
 
+def assert_is(term, scores, expected):
+    assert term.value(scores) == pytest.approx(expected, abs=1e-12)
+    assert term.evaluate(scores).value == pytest.approx(expected, abs=1e-12)
+
+
 @given(seeds, st.sampled_from(NEGATIVES))
 def test_the_loss_is_its_definition(seed, negatives):
     case = draw(seed % 50)
     term = case.terms(1.0, 0, 0, negatives=negatives)[0]
     scores = scores_of(case, seed)
-    expected = hinge_by_hand(case, scores.rows, negatives)
-    assert term.value(scores) == pytest.approx(expected, abs=1e-12)
-    assert term.evaluate(scores).value == pytest.approx(expected, abs=1e-12)
+    assert_is(term, scores, hinge_by_hand(case, scores.rows, negatives))
 
 
 @given(seeds)
@@ -59,9 +62,7 @@ def test_edges_between_bags_are_their_definition(seed):
     case = draw(seed % 50)
     _, term = case.terms(1.0, 1.0, 0)
     scores = scores_of(case, seed)
-    expected = edges_by_hand(case, scores.rows, term.scale)
-    assert term.value(scores) == pytest.approx(expected, abs=1e-12)
-    assert term.evaluate(scores).value == pytest.approx(expected, abs=1e-12)
+    assert_is(term, scores, edges_by_hand(case, scores.rows, term.scale))
 
 
 @given(seeds)
