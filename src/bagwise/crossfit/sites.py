@@ -98,3 +98,16 @@ def is_associated(bags: Bags, y: Array) -> bool:
     table = count_patients(bags, y)
     several = min(table.shape) > 1
     return several and float(chi2_contingency(table, correction=False).pvalue) <= LEVEL
+
+
+def permute_sites(bags: Bags, y: Array, of_unit: Array, seed: int) -> Array:
+    """Return the sites of bags, permuted over the patients that have the same labels."""
+    units, rng = number_units(bags), np.random.default_rng([seed, len(of_unit)])
+    codes = factorize(y)[0]
+    has = np.zeros((len(of_unit), int(codes.max()) + 1), dtype=bool)
+    has[units, codes] = True
+    permuted = of_unit.copy()
+    for pattern in np.unique(has, axis=0):
+        members = np.flatnonzero((has == pattern).all(axis=1))
+        permuted[members] = rng.permutation(of_unit[members])
+    return permuted[units]

@@ -33,7 +33,8 @@ from bagwise.bags.ids import factorize
 from bagwise.bags.statistics import PRESETS, statistics
 from bagwise.crossfit import folds, out_of_fold_scores
 from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_units
-from bagwise.crossfit.sites import LEVEL, count_patients, score_unseen, site_of_units
+from bagwise.crossfit.scores import LEVEL
+from bagwise.crossfit.sites import count_patients, permute_sites, score_unseen, site_of_units
 from bagwise.errors import list_names
 from bagwise.metrics import bag_measures, bound_auc_of
 from bagwise.models.statistics import StatisticsLogistic
@@ -53,14 +54,34 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class SiteResult:
-    """What is known of one site: its bags, and the AUC among them."""
+    """What is known of one site: its bags, and the AUC among them.
+
+    Parameters
+    ----------
+    name : object
+        The site.
+    n_bags, n_positive : int
+        Number of its bags, and of its positive ones.
+    known : Rate or None
+        AUC by folds, where other bags of the site are in the training part.
+    unseen : Rate or None
+        AUC of a model that was trained without the site.
+    note : str, default=""
+        Why there is no AUC.
+
+    Examples
+    --------
+    >>> from bagwise.model_selection import SiteResult
+    >>> SiteResult("north", 40, 0, None, None, "negative bags only").note
+    'negative bags only'
+    """
 
     name: Any
     n_bags: int
     n_positive: int
-    known: Rate | None  # by folds, where other bags of the site are in the training part
-    unseen: Rate | None  # by a model that was trained without the site
-    note: str = ""  # why there is no AUC
+    known: Rate | None
+    unseen: Rate | None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,6 +115,16 @@ class Audit:
         Number of permutations.
     sites : list of SiteResult
         Each site, the largest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import audit
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> bags, y = make_gaussian_bags(n_bags=40, shift=4.0, random_state=0)
+    >>> found = audit(bags, y, sites=np.arange(40) % 2, n_permutations=0)
+    >>> [(site.name, site.n_bags) for site in found.sites]
+    [(0, 20), (1, 20)]
     """
 
     model: str
@@ -247,7 +278,7 @@ def audit(
     unseen = score_unseen(model, seen, y, n_jobs)
     pooled = Rate(float(roc_auc_score(truth, scores)), *bound_auc_of(truth, scores, bags.groups))
     within, apart = (auc_within(truth, s, bags.sites, bags.groups) for s in (scores, unseen))
-    draws = [_permute(bags, y, of_unit, random_state + r) for r in range(n_permutations)]
+    draws = [permute_sites(bags, y, of_unit, random_state + r) for r in range(n_permutations)]
     among = [_pair_auc(truth, scores, sites) for sites in draws if within is not None]
     one = partial(_score_permuted, model, seen, y, truth)
     beyond = []
@@ -358,19 +389,6 @@ def list_sites(
 
 
 # Permutations, and the site as the label ---------------------------------------------------------
-
-
-def _permute(bags: Bags, y: Array, of_unit: Array, seed: int) -> Array:
-    """Return the sites of bags, permuted over the patients that have the same labels."""
-    units, rng = number_units(bags), np.random.default_rng([seed, len(of_unit)])
-    codes = factorize(y)[0]
-    has = np.zeros((len(of_unit), int(codes.max()) + 1), dtype=bool)
-    has[units, codes] = True
-    permuted = of_unit.copy()
-    for pattern in np.unique(has, axis=0):
-        members = np.flatnonzero((has == pattern).all(axis=1))
-        permuted[members] = rng.permutation(of_unit[members])
-    return permuted[units]
 
 
 def _score_permuted(model: Any, bags: Bags, y: Array, truth: Array, sites: Array) -> float:
