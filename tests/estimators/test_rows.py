@@ -104,7 +104,7 @@ def test_a_solver_that_gave_up_is_named_with_its_gap(monkeypatch):
 @pytest.mark.parametrize("many_rows", [3000, 30], ids=["factored", "iterative"])
 @pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"kernel": "poly"}])
 def test_a_calibration_computes_one_kernel_matrix(options, many_rows, monkeypatch):
-    monkeypatch.setattr("bagwise.designs.iterative.MANY_ROWS", many_rows)
+    monkeypatch.setattr("bagwise.designs.gram.MANY_ROWS", many_rows)
     monkeypatch.setattr("bagwise.designs.iterative._FACTORED", 20)
     bags, y = planted_bags(n_bags=40)
     weight = np.where(np.arange(40) % 7 == 0, 0.0, 1.0 + np.arange(40) % 2)

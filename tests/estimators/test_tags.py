@@ -18,5 +18,6 @@ def test_tags_choose_the_checks():
     assert every - fewer == {
         "check_bag_score_is_made_of_instance_scores",
         "check_key_instances_score_highest",
+        "check_parts_follow",
     }
     assert all(r["status"] == "passed" for r in check_bag_estimator(WholeBags()))

@@ -32,7 +32,7 @@ from typing import Any, Protocol
 OK, NAMED, UNCLEAR, SILENT, CRASH, HANG = "ok", "named error", "UNCLEAR", "SILENT", "CRASH", "HANG"
 OUTCOMES = (OK, NAMED, UNCLEAR, SILENT, CRASH, HANG)
 BAD = OUTCOMES[2:]
-SECONDS = 20  # of CPU time per case: nothing so small may take longer
+SECONDS = 30  # of CPU time per case (four fits or so): nothing so small may take longer
 _PATIENCE = 30  # times as many seconds on the clock: a deadlock computes nothing
 _MEMORY = 6 << 30  # bytes of address space that a batch may add: more is a bomb, not a small file
 

@@ -50,7 +50,7 @@ def test_unknown_and_missing_files(tmp_path):
 
 
 def test_every_suffix_belongs_to_a_format():
-    assert set(SUFFIXES.values()) == set(READERS) - {"folder", "slides"}
+    assert set(SUFFIXES.values()) == set(READERS) - {"folder", "slides", "molecules"}
     assert suffix_of(Path("a.b/Data.CSV.gz")) == ".csv"
 
 

@@ -26,7 +26,7 @@ def test_every_format_and_model_files_are_damaged(tmp_path):
     for name, (write, _) in FORMS.items():
         write(tmp_path / name)
     formats = {recognize(tmp_path / name) for name in FORMS if name != "m.bagwise"}
-    assert formats == READERS.keys()
+    assert formats == READERS.keys() - {"molecules"}  # tables with a column of SMILES
     assert all(any(name in case.name for case in bad_inputs("file")) for name in FORMS)
 
 

@@ -292,11 +292,12 @@ def _sum_to_one(bags: Segments, x: Any) -> Any:
 def _find_root(
     xp: Any, rising: Callable[[Any], tuple[Any, Any]], low: Any, high: Any, at: Any
 ) -> Any:
-    """Return where rising functions, which come with their slopes, are 0, by guarded Newton."""
+    """Return where functions are 0, by guarded Newton; they come with slopes of at least 1."""
     moved, live = high - low, high > low
     for _ in range(MAX_STEPS):
         value, slope = rising(at)
-        low, high = xp.where(value > 0, low, at), xp.where(value > 0, at, high)
+        low = xp.where(value > 0, xp.maximum(low, at - value), at)  # a slope of 1 reaches 0 there
+        high = xp.where(value > 0, at, xp.minimum(high, at - value))
         step = at - value / slope
         unit = xp.where(abs(at) > 1, abs(at), 1.0)
         near = abs(step - at) <= _SQUARED * unit

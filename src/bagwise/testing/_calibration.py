@@ -45,7 +45,7 @@ def check_probabilities(estimator: Any) -> None:
     multi_class = estimator.__sklearn_tags__().classifier_tags.multi_class
     for n_classes in (2, 3) if multi_class else (2,):
         bags, y = planted_bags(n_classes, n_bags=_ENOUGH, shift=_EASY)
-        settings = {"probability": "sigmoid", "calibration_cv": 2}
+        settings = {"probability": "sigmoid", "calibration_cv": 2, "threshold": None}
         model = clone(estimator).set_params(**settings).fit(bags, y)
         chances, scores = model.predict_proba(bags), model.decision_function(bags)
         _check_rows_sum_to_one(chances, (len(bags), n_classes))
@@ -55,7 +55,7 @@ def check_probabilities(estimator: Any) -> None:
         if n_classes == 2:
             np.testing.assert_array_equal(chances[:, 1] > 0.5, scores > 0)
         for threshold in (0.1, "balanced") if n_classes == 2 else ():
-            moved = clone(estimator).set_params(threshold=threshold, **settings).fit(bags, y)
+            moved = clone(estimator).set_params(**settings | {"threshold": threshold}).fit(bags, y)
             assert_close(chances, moved.predict_proba(bags), 1e-6, f"{threshold=}")
 
 
