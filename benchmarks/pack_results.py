@@ -4,7 +4,7 @@
 
 Records that were packed before stay in front of new ones; `bagwise bench` and `bagwise table` read
 both files and write plain ones. The last record says by which command and at which commit the
-results were made. Run it after the commit that adds results.
+results were made. Run it in the checkout that made them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 def pack(path: Path) -> None:
     """Write the records of a file to its packed form, and remove the file."""
     packed, command = path.with_name(f"{path.name}.xz"), f"bagwise bench {path.parent.name}"
-    commit = subprocess.run(
-        ["git", "log", "-1", "--format=%h", "--", path.name],
-        **{"cwd": path.parent, "capture_output": True, "text": True, "check": True},
-    ).stdout.strip()
+    head = {"cwd": path.parent, "capture_output": True, "text": True, "check": True}
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], **head).stdout.strip()
     before = lzma.decompress(packed.read_bytes()) if packed.exists() else b""
     note = json.dumps({"packed": {"command": command, "commit": commit}}).encode() + b"\n"
     lines = (before + path.read_bytes() + note).splitlines(keepends=True)

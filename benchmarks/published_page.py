@@ -159,16 +159,16 @@ Why some are not reproduced, or undecided:
   B-miSVM cannot be told apart in our source; ours are in [all tables](zhang2011-table2/tables.md).
 - *MI-SVM, MICA, MILES and miGraph*: quoted there from papers with other losses, kernels and folds.
 
-Not run again: a verdict to three points needs ten rounds of folds, and most tables here have one
-(Gehler & Chapelle, Zhang & Jin, Hajimirsadeghi & Mori, Table 2). Their standard errors are two to
-six points, which is why so many numbers are undecided. DD-SVM and MissSVM are in the preset of
-Corel; their run is not finished. After four rounds of ten classes and three of twenty they have
+Rounds: a verdict to three points needs about ten rounds of folds. musk1 has ten in the tables of
+Gehler & Chapelle (Table 1, without ALP-SVM), Zhang & Jin (Table 3, without MI-ODM) and
+Hajimirsadeghi & Mori (Table 2); our errors there are below one point, and two verdicts became *not
+reproduced* with them. The other sets of these tables have one round and errors of two to six
+points, which is why so many numbers are undecided. DD-SVM and MissSVM are in the preset of Corel;
+their run is not finished. After four rounds of ten classes and three of twenty they have
 80.5 ± 1.1 and 73.0 ± 0.4, and 76.4 ± 0.4 and 58.2 ± 0.5 (MissSVM at the largest C of the grid).
 LC-MF is in the preset of WebKB with five splits, and has not been run but for the first split of
-course, where it has 93.0 (weight of links 0.1) and 91.5 (1); a split takes 20 CPU seconds. The
-presets ask for ten rounds where a round is cheap (musk1): `bagwise bench PRESET --out
-docs/results/PRESET` goes on. `python benchmarks/stale_pages.py` lists [which pages](../bench.md)
-are older than the code.
+course, where it has 93.0 (weight of links 0.1) and 91.5 (1); a split takes 20 CPU seconds. `python
+benchmarks/stale_pages.py` lists [which pages](../bench.md) are older than the code.
 """
 
 
