@@ -267,7 +267,8 @@ Figures are means over {seeds} seeds.
 
 No single model is right: where the largest instance decides, only the witness model sees it; where
 the mean does, ridge regression of means does. The automatic model is within {worst:.2f} of the best
-column in every row.
+column in every row. Its rule that leaves out clearly worse candidates, and the C of the kernel of
+distributions (seeds 2 to 4), were chosen with such planted bags in view: its column is optimistic.
 
 ## Grades: quadratic kappa, and mean distance in grades
 
