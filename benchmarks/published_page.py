@@ -166,9 +166,8 @@ reproduced* with them. The other sets of these tables have one round and errors 
 points, which is why so many numbers are undecided. DD-SVM and MissSVM are in the preset of Corel;
 their run is not finished. After four rounds of ten classes and three of twenty they have
 80.5 ± 1.1 and 73.0 ± 0.4, and 76.4 ± 0.4 and 58.2 ± 0.5 (MissSVM at the largest C of the grid).
-LC-MF is in the preset of WebKB with five splits, and has not been run but for the first split of
-course, where it has 93.0 (weight of links 0.1) and 91.5 (1); a split takes 20 CPU seconds. `python
-benchmarks/stale_pages.py` lists [which pages](../bench.md) are older than the code.
+LC-MF has five splits of WebKB, the others of that table twenty. `python benchmarks/stale_pages.py`
+lists [which pages](../bench.md) are older than the code.
 """
 
 
