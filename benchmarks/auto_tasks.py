@@ -28,10 +28,7 @@ def slides(seed=0, n_bags=100):
     return make_slide_bags(n_bags, witness_rate=0.01, dtype=np.float32, random_state=seed)
 
 
-GENERATED = {
-    "digits": digits,
-    "dogs": dogs,
-}
+GENERATED = {"digits": digits, "dogs": dogs}
 
 
 def load(task):

@@ -41,6 +41,10 @@ MODELS = {
     "AW-SVM": AnnealedWitnessSVC(kernel="linear"),
     "ALP-SVM": AnnealedProportionSVC(kernel="linear", positive_fraction=0.1),
     "MIMN": MarkovNetworkClassifier(fit_intercept=True),
+    "RMIMN": MarkovNetworkClassifier(
+        cardinality="ratio", positive_fraction=0.1, fit_intercept=True
+    ),
+    "GMIMN": MarkovNetworkClassifier(cardinality="learned", fit_intercept=True),
 }
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 
 FILES = """
     losses problems metrics graphs crossfit/folds crossfit/scores kernels/instance kernels/bag
-    assumptions/hard assumptions/soft assumptions/inference assumptions/count
+    assumptions/rules assumptions/soft assumptions/inference assumptions/count
     solvers/newton solvers/bundle solvers/cutting_plane solvers/dual_cd solvers/hinge
     procedures/alternate procedures/anneal procedures/cccp procedures/nrbm
     bags/segments bags/checks bags/ids bags/forms bags/constructors

@@ -8,8 +8,7 @@ own: in one process, on worker processes of a local cluster, and on these with o
 Dask starts another worker in its place. Seconds are those of ``fit`` by the clock, with one BLAS
 thread per process; rounds alternate between the ways of fitting, because other programs run on the
 same computer. "Bits" is a digest of coefficients, intercept, objective, gap and weights of all
-instances. Lines go to docs/results/scale_dask.jsonl, ``python benchmarks/scale.py --page`` puts
-them on docs/results/scale.md.
+instances. Lines go to docs/results/scale_dask.jsonl; docs/results/scale.md shows them.
 """
 
 from __future__ import annotations

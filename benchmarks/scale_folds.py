@@ -8,7 +8,7 @@ held-out scores. Whenever a third of the file is in memory (looked at every 5 ms
 page cache, as if memory ended there. The folds of a grid point share their passes. Bytes that came
 from the disk (``read_bytes``) are counted in files, CPU seconds are those of all threads, memory is
 the largest anonymous memory (RssAnon) above that before the search. Lines go to
-docs/results/scale_folds.jsonl, ``python benchmarks/scale.py --page`` puts them on the page.
+docs/results/scale_folds.jsonl.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 The planted bags of benchmarks/scale_gpu.py. All, half or none of the instances stay on the GPU; the
 others come from the memory of the host, or from a mapped file in the page cache. "One pass" is the
 reading of all rows without products. Seconds are those of ``fit``. "Bits" is a digest of the
-coefficients. ``python benchmarks/scale.py --page`` puts the lines on docs/results/scale.md. The
+coefficients. The
 page cache of the machine could not be emptied: a disk is not measured.
 """
 

@@ -24,7 +24,7 @@ BOXES = {
     "check": (0.4, 8.7, 7.2, 0.9, "checked Bags", "estimators/base.py, bags/checks.py", DATA),
     "design": (0.4, 7.3, 7.2, 0.9, "Design, Task", "designs/, kernels/, estimators/task.py", DATA),
     "loop": (0.0, 2.75, 8.0, 4.05, "", "", LOOP),
-    "assumption": (0.3, 4.95, 3.2, 1.0, "Assumption", "assumptions/hard.py", STEP),
+    "assumption": (0.3, 4.95, 3.2, 1.0, "Assumption", "assumptions/rules.py", STEP),
     "problem": (4.5, 4.95, 3.2, 1.0, "Problem", "problems.py, losses.py", STEP),
     "solver": (2.4, 3.0, 3.2, 1.0, "Solver", "solvers/newton.py", STEP),
     "fitted": (0.4, 1.4, 7.2, 0.9, "fitted estimator", "coefficients, objective_, gap_", OUT),

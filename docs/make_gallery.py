@@ -36,19 +36,15 @@ DPI = 64  # small files; the page shows them at half of its width
 def draw() -> None:
     """Draw one figure per display."""
     bags, y = load_digits_bags(n_bags=160)
-    images = bags.X.reshape(-1, 8, 8)
     train, test = slice(0, 80), slice(80, 160)
     model = WitnessSVC(kernel="linear", probability="sigmoid").fit(bags[train], y[train])
     held_out, labels = bags[test], y[test]
-    pictures = images[bags.offsets[80] :]
     figures = {
         "roc": plot.RocDisplay.from_estimator(model, held_out, labels),
         "precision-recall": plot.PrecisionRecallDisplay.from_estimator(model, held_out, labels),
         "calibration": plot.CalibrationDisplay.from_estimator(model, held_out, labels, n_bins=6),
         "instance-scores": plot.InstanceScoreDisplay.from_estimator(model, held_out, labels),
         "bag-sizes": plot.BagSizeDisplay.from_estimator(model, held_out, labels),
-        "top-instances": plot.TopInstancesDisplay.from_estimator(model, held_out, pictures, top=16),
-        "contributions": plot.ContributionDisplay.from_estimator(model, held_out, bag=0, top=8),
         "importance": plot.ImportanceDisplay.from_estimator(model, held_out, labels, top=8),
     }
     for name, shown in figures.items():

@@ -38,9 +38,10 @@ TEXT = (HERE / "page.md").read_text()
 
 
 def read_all(folder: Path) -> tuple[dict[tuple[str, str], list[dict]], dict[str, dict]]:
-    """Return records by entry and set, and the last versions of each file."""
+    """Return records by entry and set, and of each file the last versions and all machines."""
     cells: dict[tuple[str, str], dict[str, dict]] = {}
     versions: dict[str, dict] = {}
+    machines: dict[str, dict[str, None]] = {}
     for name in sorted({path.name.split(".")[0] for path in folder.glob("*.jsonl*")}):
         for record in read_records(folder / f"{name}.jsonl"):
             if "versions" in record:
@@ -48,7 +49,28 @@ def read_all(folder: Path) -> tuple[dict[tuple[str, str], list[dict]], dict[str,
             if "cell" in record:
                 entry, data, *rest = record["cell"]
                 cells.setdefault((entry, data), {})[json.dumps(rest)] = record
-    return {key: [*found.values()] for key, found in cells.items()}, versions
+                machines.setdefault(name, {})[record["machine"]] = None
+    used = {
+        name: {"machine": " and ".join(own), "versions": versions[name]}
+        for name, own in machines.items()
+    }
+    return {key: [*found.values()] for key, found in cells.items()}, used
+
+
+def keep_whole_sets(cells: dict[tuple[str, str], list[dict]]) -> dict[tuple[str, str], list[dict]]:
+    """Drop sets of which an entry has only a part of the folds that others have."""
+    folds = {key: {record["cell"][2] for record in found} for key, found in cells.items()}
+    most = {name: max(len(f) for (_, s), f in folds.items() if s == name) for _, name in folds}
+    return {key: found for key, found in cells.items() if len(folds[key]) == most[key[1]]}
+
+
+def list_seeds(cells: dict[tuple[str, str], list[dict]]) -> str:
+    """Return the entries that have been run with several seeds, with the number of such sets."""
+    several: dict[str, int] = {}
+    for (entry, _), found in cells.items():
+        if len({record["cell"][3] for record in found}) > 1:
+            several[entry] = several.get(entry, 0) + 1
+    return ", ".join(f"{entry} on {n} sets" for entry, n in sorted(several.items())) or "none"
 
 
 def by_fold(records: list[dict], measure: str) -> np.ndarray:
@@ -93,11 +115,12 @@ def _auc(records: list[dict]) -> float:
 
 
 def losses(cells: Any, entries: list[str], sets: list[str]) -> list[list[str]]:
-    """Return the sets on which another entry has a higher AUC than the automatic model."""
+    """Return the sets on which another system has a higher AUC than the automatic model."""
     rows = []
     for name in sets:
-        there = [e for e in entries if (e, name) in cells]
-        if OURS in there:
+        others = [e for e in entries if (e, name) in cells and not e.startswith("bagwise")]
+        there = [OURS, *others]
+        if (OURS, name) in cells:
             best = max(there, key=lambda entry: _auc(cells[entry, name]))
             if _auc(cells[best, name]) > _auc(cells[OURS, name]):
                 rows.append([name, show(cells[OURS, name]), best, show(cells[best, name])])
@@ -118,8 +141,11 @@ def count_failures(cells: Any, entries: list[str]) -> list[list[str]]:
 
 def make_page(folder: Path) -> str:
     """Return the page; the figure is written beside it."""
-    cells, versions = read_all(folder)
-    entries = sorted({entry for entry, _ in cells}, key=lambda e: (not e.startswith("bagwise"), e))
+    every_cell, ran = read_all(folder)
+    cells = keep_whole_sets(every_cell)
+    tried = sorted({entry for entry, _ in cells}, key=lambda e: (not e.startswith("bagwise"), e))
+    answered = {e for (e, _), found in cells.items() if any("auc" in r for r in found)}
+    entries = [entry for entry in tried if entry in answered]
     real = [s for s in SETS if s not in TESTS]
     there = [s for s in real if any((e, s) in cells for e in entries)]
     aucs = [[s, *(show(cells.get((e, s))) for e in entries)] for s in there]
@@ -128,8 +154,10 @@ def make_page(folder: Path) -> str:
     for entry in entries:
         every = [r for s in real for r in cells.get((entry, s), [])]
         more.append([entry, *(show(every, measure) for measure in MEASURES), str(len(every))])
-    shared = [s for s in real if all((e, s) in cells for e in entries)]
-    ranking = rank(cells, entries, shared) if len(shared) > 1 and len(entries) > 2 else None
+    count = {e: sum((e, s) in cells for s in real) for e in entries}
+    ranked = [e for e in entries if 5 * count[e] >= 4 * max(count.values())]
+    shared = [s for s in real if all((e, s) in cells for e in ranked)]
+    ranking = rank(cells, ranked, shared) if len(shared) > 1 and len(ranked) > 2 else None
     if ranking is not None:
         figure = critical_difference(ranking, title=f"AUC, ranks on {len(shared)} sets")
         figure.savefig(folder / "ranks.png", dpi=110, bbox_inches="tight")
@@ -139,16 +167,21 @@ def make_page(folder: Path) -> str:
         for entry, names in run.items()
         if len(names) < len(SETS)
     ]
-    used = [[n, ", ".join(f"{k} {v}" for k, v in own.items())] for n, own in versions.items()]
+    used = [
+        [name, own["machine"], ", ".join(f"{k} {v}" for k, v in own["versions"].items())]
+        for name, own in ran.items()
+    ]
     return TEXT.format(
         aucs=table(aucs, "set", *entries),
         tests=table(tests, "system", *TESTS),
         more=table(more, "system", *MEASURES.values(), "cells"),
         ranks="![Average ranks](league/ranks.png)" if ranking is not None else "None yet.",
         shared=", ".join(shared) or "none",
+        unranked=", ".join(e for e in entries if e not in ranked) or "none",
         losses=table(losses(cells, entries, real), "set", OURS, "best", "its AUC %"),
-        failures=table(count_failures(cells, entries), "system", "failed cells", "first message"),
-        versions=table(used, "file", "versions"),
+        failures=table(count_failures(cells, tried), "system", "failed cells", "first message"),
+        seeds=list_seeds(cells),
+        versions=table(used, "file", "machine", "versions"),
         missing="\n".join(missing) or "- nothing",
     )
 

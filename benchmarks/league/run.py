@@ -5,7 +5,8 @@
 
 ``systems/SYSTEM.py`` has the entries (see README.md). A cell is an entry, a set, a fold and a seed;
 cells that the file of results has are not run again. Every cell is a process of its own on one
-thread: a fit gets a budget of 60 CPU seconds, and the process is stopped 30 seconds after that.
+thread with 8 GiB of memory: a fit gets a budget of 60 CPU seconds, and the process is stopped 30
+seconds after that.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import numpy as np  # noqa: E402
 HERE = Path(__file__).parent
 RESULTS = HERE.parents[1] / "docs" / "results" / "league"
 BUDGET, GRACE = 60.0, 30.0  # CPU seconds: of a fit, and of imports, predictions and instances
+MEMORY = 8 << 30  # bytes of a cell: kernels of all instances can fill a machine
 SEEDS = 3
 CHEAP_FIRST = ("musk1", "digits", "elephant", "planted pairs", "planted composition")
 
@@ -104,6 +106,7 @@ def _work(send: Any, *cell: Any) -> None:
     used = time.process_time()
     limit = int(used + BUDGET + GRACE)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     try:
         send.send(run_cell(*cell))
     except Exception as error:  # noqa: BLE001 (whatever a peer raises is its result)
@@ -121,7 +124,7 @@ def run_apart(*cell: Any) -> dict[str, Any]:
         found = receive.recv()
     except EOFError:
         process.join()
-        found = {"failure": f"ended by signal {-(process.exitcode or 0)} (9, 24: out of budget)"}
+        found = {"failure": f"ended by signal {-(process.exitcode or 0)} (24: out of budget)"}
     process.join()
     return found
 
@@ -149,6 +152,13 @@ def describe(system: Any) -> dict[str, str]:
     return found
 
 
+def name_machine() -> str:
+    """Return the processor and the number of cores: CPU seconds of two machines do not compare."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.split(": ", 1)[1] for line in lines if line.startswith("model name")]
+    return f"{models[0]}, {len(models)} cores"
+
+
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a file of results and, before them, of its packed form.
 
@@ -172,6 +182,7 @@ def run(
     out.parent.mkdir(parents=True, exist_ok=True)
     lines = read_lines(out)
     done = {json.dumps(r["cell"]) for r in map(json.loads, lines) if "cell" in r}
+    machine = name_machine()
     with out.open("a") as file:
         print(json.dumps({"versions": describe(system)}), file=file, flush=True)
         for name, (entry, work) in product(sets, system.SYSTEMS.items()):
@@ -182,7 +193,8 @@ def run(
             for seed, fold in product(seeds, range(int(read["fold"].max()) + 1)):
                 cell = [entry, name, fold, seed]
                 if json.dumps(cell) not in done:
-                    record = {"cell": cell, **run_apart(work, read, fold, seed)}
+                    found = run_apart(work, read, fold, seed)
+                    record = {"cell": cell, "machine": machine, **found}
                     print(json.dumps(record), file=file, flush=True)
                     print(json.dumps(record), flush=True)
 

@@ -42,7 +42,8 @@ def fit_single(bags, y, seed, budget):
     auto = AutoBagClassifier(time_limit=budget, random_state=seed, n_jobs=1).fit(data, y)
     tried = [row for row in auto.results_[1:] if row["folds"] == auto.results_[0]["folds"]]
     best = max(tried, key=lambda row: row["auc"])["model"]
-    alone = AutoBagClassifier([best], time_limit=None, random_state=seed, n_jobs=1).fit(data, y)
+    alone = AutoBagClassifier(models=[best], time_limit=None, random_state=seed, n_jobs=1)
+    alone.fit(data, y)
     return lambda new: answer(alone, new)
 
 
