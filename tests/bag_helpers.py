@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise import Bags
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.arrays import PER_BAG, PER_INSTANCE
 
 __all__ = ["assert_is_selection", "assert_same_bags", "dense", "full_bags"]
 

@@ -106,10 +106,7 @@ def test_ids_of_mixed_kinds_and_edges_of_weight_zero():
         (lambda: Graph.from_sparse([[0, 1], [0, 0]]), "not symmetric"),
         (lambda: Graph.from_sparse([[1, 0], [0, 0]]), "joins 0 to itself"),
         (lambda: Graph.from_sparse(np.zeros((2, 2)), ids=["a"]), "1 ids for 2 rows"),
-        (
-            lambda: Graph.from_edges([("a", "b")]).among(["a", "a"], "bag"),
-            "bag id 'a' occurs twi",
-        ),
+        (lambda: Graph.from_edges([("a", "b")]).among(["a", "a"], "bag"), "bag id 'a' occurs twi"),
     ],
 )
 def test_bad_input_is_named(build, message):

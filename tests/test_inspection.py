@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from bagwise import Bags, WitnessSVC, inspection, io
 from bagwise.inspection import key_stability, permutation_importance
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 from bagwise.rowstores.files import Replaced
 from bagwise.testing._problems import planted_bags
 
@@ -39,7 +39,7 @@ def test_rows_of_files_are_read_in_blocks(fitted, tmp_path, monkeypatch):
         "__array__",
         lambda rows, *a, **k: brought.append(len(rows)) or array(rows, *a, **k),
     )
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 480)  # 20 rows
+    monkeypatch.setattr(base, "BLOCK_BYTES", 480)  # 20 rows
     for name, part in (("a", slice(0, 20)), ("b", slice(20, 40))):
         io.write(tmp_path / f"{name}.bags", bags[part], y[part])
     io.write(tmp_path / "whole" / "c.bags", bags, y)

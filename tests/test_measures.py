@@ -10,14 +10,17 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from bagwise import MeanRegressor, OrdinalBagClassifier
 from bagwise.measures import (
     FISHER,
     LOGIT,
+    OF_GRADES,
+    OF_NUMBERS,
     REST,
     bound,
-    evaluate_grades,
-    evaluate_numbers,
+    evaluate_model,
     evaluate_times,
+    measure,
     quadratic_kappa,
 )
 from bagwise.times import Times, check_times, kaplan_meier
@@ -27,7 +30,7 @@ def test_values_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     y = rng.normal(size=80)
     predicted = y + rng.normal(size=80)
-    found = {name: value for name, (value, *_) in evaluate_numbers(y, predicted).items()}
+    found = {name: value for name, (value, *_) in measure(OF_NUMBERS, y, predicted).items()}
     assert found["rmse"] == pytest.approx(root_mean_squared_error(y, predicted))
     assert found["mae"] == pytest.approx(mean_absolute_error(y, predicted))
     assert found["r2"] == pytest.approx(r2_score(y, predicted))
@@ -35,7 +38,7 @@ def test_values_are_those_of_scikit_learn():
     grades, guesses = rng.integers(0, 4, 80), rng.integers(0, 4, 80)
     expected = cohen_kappa_score(grades, guesses, weights="quadratic")
     assert quadratic_kappa(grades, guesses) == pytest.approx(expected)
-    assert evaluate_grades(grades, guesses, range(4))["kappa"][0] == pytest.approx(expected)
+    assert measure(OF_GRADES, grades, guesses)["kappa"][0] == pytest.approx(expected)
 
 
 def covered(draw, truth, n_draws=120):
@@ -50,7 +53,7 @@ def test_intervals_of_numbers_cover_also_where_bags_come_in_groups():
     def draw(rng):
         units = np.repeat(np.arange(40), 3)
         error = np.repeat(rng.normal(size=40), 3) + 0.5 * rng.normal(size=120)
-        return evaluate_numbers(np.zeros(120), error, units)["rmse"]
+        return measure(OF_NUMBERS, np.zeros(120), error, units)["rmse"]
 
     assert covered(draw, np.sqrt(1.25)) > 0.86
 
@@ -103,3 +106,16 @@ def test_a_perfect_value_is_its_own_interval(scale):
     assert bound(1.0, 0.0, scale) == (1.0, 1.0)
     low, high = bound(0.9, 0.05, scale)
     assert low < 0.9 < high < 1
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "wrong", "said"),
+    [
+        (MeanRegressor(kernel="linear"), [0.5, 1.5, 2.5, 3.5], ["a", "b", "a", "b"], "classifier"),
+        (OrdinalBagClassifier(), [0, 0, 1, 1], [0, 7, 1, 1], "contains 7"),
+    ],
+)
+def test_labels_of_another_task_are_named(model, y, wrong, said):
+    bags = [[[0.0], [0.1]], [[1.0]], [[2.0]], [[3.0]]]
+    with pytest.raises(ValueError, match=said):
+        evaluate_model(model.fit(bags, y), bags, wrong)

@@ -93,7 +93,8 @@ def test_the_brier_score_of_complete_times_is_the_squared_error():
         ([[2, 1.0]], "0 .censored. or 1"),
         ([[1, -1.0]], "not negative"),
         ([[1, np.nan]], "not negative"),
-        ([["yes", "late"]], "times are numbers"),
+        ([["yes", "1"]], "that of Bag 0 is 'yes'"),
+        ([["1", "late"]], "that of Bag 0 is 'late'"),
         ([1.0, 2.0], "take a regressor"),
     ],
 )

@@ -33,7 +33,7 @@ def test_the_limit_ends_with_its_last_user():
 
 def test_threads_over_blocks_change_no_bit(monkeypatch):
     bags, y = make_gaussian_bags(n_bags=60, random_state=0)
-    monkeypatch.setattr("bagwise.estimators.rows.BLOCK_VALUES", 1000)
+    monkeypatch.setattr("bagwise.estimators.task.BLOCK_VALUES", 1000)
     for approximation in (None, "nystroem"):
         models = [
             WitnessSVC(kernel_options=KernelOptions(approx=approximation), n_jobs=n)

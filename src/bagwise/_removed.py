@@ -35,9 +35,13 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
     "PathCV": _NO_PATH,
     "SpanningTrees": _TIES,
     "plot.cardinality_weights": "docs/markov_figures.py of the repository draws it.",
+    "plot.ContributionDisplay": "Use `bagwise explain` or bagwise.report, which name the features "
+    "that contributed most.",
     "plot.LearningCurveDisplay": "Use sklearn.model_selection.LearningCurveDisplay, "
     "which takes Bags.",
     "plot.ScoreStripDisplay": "Use InstanceScoreDisplay, or the strips of bagwise.report.",
+    "plot.TopInstancesDisplay": "Use bagwise.report(..., images=...), which shows the instances "
+    "with the highest scores of every bag.",
     "plot.margin_distribution": "docs/make_margins.py of the repository draws it.",
     "model_selection.BagRandomizedSearchCV": "Use BagGridSearchCV, or RandomizedSearchCV of "
     "scikit-learn, whose best_estimator_ points at instances.",
@@ -89,6 +93,8 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("MarkovNetworkClassifier", "n_iter_no_change"): _EARLY,
     ("MarkovNetworkClassifier", "tree"): _TIES,
     ("MarkovNetworkClassifier", "validation_fraction"): _EARLY,
+    ("image_bags", "columns"): "Every bag is one row of images.",
+    ("image_bags", "truth"): "Use bags.replace(instance_labels=...).",
     ("load_webkb", "context"): _WEBKB,
     ("load_webkb", "fields"): _WEBKB,
     ("load_webkb", "min_pages"): "Words on one page only are left out.",
@@ -156,6 +162,8 @@ OPTIONS: dict[str, str] = {  # options of the command line, with their command
 
 MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries of model files
     ".bags of version 1": "Stores of bagwise 0.1 have no checksums: convert them with bagwise 0.2.",
+    "Near-duplicate bags (a line of reports)": "Look at Instances in several bags, which counts "
+    "instances with equal features.",
     "tables.tex": "Use tables.csv with pandas.DataFrame.to_latex.",
     "parents": "The parents of instances (instance_parent) are ignored since version 0.3.",
 }

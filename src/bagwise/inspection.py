@@ -20,7 +20,7 @@ from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
 from bagwise.rowstores import RowStore
-from bagwise.rowstores.blocks import lies_in_files, map_ranges, row_blocks
+from bagwise.rowstores.base import lies_in_files, map_ranges, row_blocks
 from bagwise.rowstores.files import Replaced
 
 __all__ = ["key_stability", "permutation_importance"]

@@ -9,7 +9,7 @@ is the sum of the squares of what units contribute, and the interval of C is tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from scipy.stats import norm, rankdata, t as student
 
 from bagwise._documented import documenting
 from bagwise._typing import Array
-from bagwise.bags import check_bags
+from bagwise.bags import Bags, check_bags
 from bagwise.crossfit.folds import number_units
 from bagwise.estimators.occlusion import innermost
+from bagwise.estimators.regressor import check_numbers
 from bagwise.times import (
     Steps,
     Times,
@@ -31,25 +32,13 @@ from bagwise.times import (
     integrate_over,
 )
 
-__all__ = ["evaluate_grades", "evaluate_model", "evaluate_numbers", "evaluate_times"]
+__all__ = ["evaluate_model", "evaluate_times", "measure"]
 
 Interval = tuple[float, float, float]  # value, lower and upper bound
 # What reports and figures call metrics whose name does not say it.
 NAMES = {"auc": "AUC", "rmse": "RMSE", "mae": "mean absolute error", "r2": "R²"}
 NAMES |= {"spearman": "Spearman's ρ", "kappa": "quadratic kappa", "accuracy": "accuracy"}
 NAMES |= {"harrell_c": "Harrell's C", "uno_c": "Uno's C", "brier": "integrated Brier score"}
-_evaluates = documenting(
-    {
-        "y": ("array-like of shape (n_bags,)", "The true labels."),
-        "predicted": ("array-like of shape (n_bags,)", "The predicted ones."),
-        "units": (
-            "array-like of shape (n_bags,)",
-            "Numbers of the groups that bags belong to; every bag is its own when None.",
-        ),
-    },
-    "dict of str to (float, float, float)\n"
-    "    Value, lower and upper bound of 95 % confidence by metric.",
-)
 
 
 def r2(y: Array, predicted: Array) -> float:
@@ -71,21 +60,6 @@ def quadratic_kappa(y: Array, predicted: Array) -> float:
     return float(1 - np.mean((y - predicted) ** 2) / expected) if expected > 0 else float("nan")
 
 
-def rmse(y: Array, predicted: Array) -> float:
-    """Return the root of the mean squared error."""
-    return float(np.sqrt(np.mean((y - predicted) ** 2)))
-
-
-def mae(y: Array, predicted: Array) -> float:
-    """Return the mean absolute error; of numbered grades, the mean distance."""
-    return float(np.mean(np.abs(y - predicted)))
-
-
-def accuracy(y: Array, predicted: Array) -> float:
-    """Return the share of grades that are predicted right."""
-    return float(np.mean(y == predicted))
-
-
 # Where errors are normal, the way back, and by how much the scale stretches errors at a value.
 Scale = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any]]
 _LOG: Scale = (np.log, np.exp, lambda value: 1 / value)
@@ -93,30 +67,40 @@ REST: Scale = (lambda v: np.log(1 - v), lambda u: 1 - np.exp(u), lambda v: 1 / (
 FISHER: Scale = (np.arctanh, np.tanh, lambda value: 1 / (1 - value**2))
 LOGIT: Scale = (logit, expit, lambda value: 1 / (value * (1 - value)))
 _PLAIN: Scale = (lambda v: v, lambda v: np.clip(v, 0.0, 1.0), np.ones_like)
-_Measures = dict[str, tuple[Callable[[Array, Array], float], Scale]]
-_NUMBERS: _Measures = {
-    "rmse": (rmse, _LOG),
-    "mae": (mae, _LOG),
+_MEASURES: dict[str, tuple[Callable[[Array, Array], float], Scale]] = {
+    "rmse": (lambda y, predicted: float(np.sqrt(np.mean((y - predicted) ** 2))), _LOG),
+    "mae": (lambda y, predicted: float(np.mean(np.abs(y - predicted))), _LOG),
     "r2": (r2, REST),
     "spearman": (spearman, FISHER),
-}
-_GRADES: _Measures = {
     "kappa": (quadratic_kappa, FISHER),
-    "mae": (mae, _LOG),
-    "accuracy": (accuracy, _PLAIN),
+    "accuracy": (lambda y, predicted: float(np.mean(y == predicted)), _PLAIN),
 }
+OF_NUMBERS, OF_GRADES = ("rmse", "mae", "r2", "spearman"), ("kappa", "mae", "accuracy")
 
 
-def _jackknife(
-    measures: _Measures, y: Array, predicted: Array, units: Array
+def measure(
+    names: Iterable[str], y: Array, predicted: Array, units: Array | None = None
 ) -> dict[str, Interval]:
+    """Return metrics of numbers, or of numbered grades, with intervals by the jackknife over units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.measures import OF_NUMBERS, measure
+    >>> y, predicted = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.1, 2.1, 2.9, 3.9])
+    >>> value, low, high = measure(OF_NUMBERS, y, predicted)["r2"]
+    >>> round(value, 3)
+    0.992
+    """
+    units = np.arange(len(y)) if units is None else units
     n_units = int(units.max()) + 1
     kept = [units != unit for unit in range(n_units)]
     found: dict[str, Interval] = {}
-    for name, (measure, scale) in measures.items():
-        value = measure(y, predicted)
+    for name in names:
+        of, scale = _MEASURES[name]
+        value = of(y, predicted)
         with np.errstate(all="ignore"):
-            left = scale[0](np.array([measure(y[rows], predicted[rows]) for rows in kept]))
+            left = scale[0](np.array([of(y[rows], predicted[rows]) for rows in kept]))
             error = np.sqrt((n_units - 1) / n_units * np.sum((left - left.mean()) ** 2))
             half = student.ppf(0.975, max(n_units - 1, 1)) * error
         found[name] = value, *_bound_at(value, half, scale)
@@ -140,49 +124,6 @@ def bound(
         return _bound_at(value, quantile * error * float(scale[2](np.float64(value))), scale)
 
 
-@_evaluates()
-def evaluate_numbers(y: Any, predicted: Any, units: Any = None) -> dict[str, Interval]:
-    """Return RMSE, MAE, R^2 and Spearman's correlation of predicted numbers.
-
-    Examples
-    --------
-    >>> from bagwise.measures import evaluate_numbers
-    >>> value, low, high = evaluate_numbers([1.0, 2.0, 3.0, 4.0], [1.1, 2.1, 2.9, 3.9])["r2"]
-    >>> round(value, 3)
-    0.992
-    """
-    y, predicted = np.asarray(y, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    return _jackknife(_NUMBERS, y, predicted, _units(units, len(y)))
-
-
-@_evaluates(order=("sequence of labels", "All grades, from the lowest to the highest."))
-def evaluate_grades(y: Any, predicted: Any, order: Any, units: Any = None) -> dict[str, Interval]:
-    """Return the quadratic weighted kappa, the mean distance in grades, and the accuracy.
-
-    Examples
-    --------
-    >>> from bagwise.measures import evaluate_grades
-    >>> evaluate_grades(["low", "high"], ["low", "high"], ["low", "mid", "high"])["mae"]
-    (0.0, 0.0, 0.0)
-    """
-    number = {grade: k for k, grade in enumerate(np.asarray(order).tolist())}
-    codes = [np.array([number[g] for g in np.asarray(of).tolist()]) for of in (y, predicted)]
-    return _jackknife(_GRADES, codes[0], codes[1], _units(units, len(codes[0])))
-
-
-@_evaluates(
-    risk=("array-like of shape (n_bags,)", "Higher risks mean earlier events."),
-    survival=(
-        "array-like of shape (n_bags, n_times)",
-        "Probabilities that no event comes up to each time.",
-    ),
-    moments=(
-        "array-like of shape (n_times,)",
-        "The times; the Brier score is integrated over them.",
-    ),
-    censoring="The training bags' probability of being uncensored.",
-    strata="Numbers of the folds whose models gave the risks: only pairs within one are compared.",
-)
 def evaluate_times(
     y: Any,
     risk: Any,
@@ -195,21 +136,13 @@ def evaluate_times(
     """Return Harrell's and Uno's C of risks, and the integrated Brier score of survival functions.
 
     "calibration_t" is how much more events come up to the time t than predicted, as a share of the
-    bags, at up to three of the times. All but Harrell's C are weighted for censoring.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bagwise.measures import evaluate_times
-    >>> from bagwise.times import check_times, kaplan_meier
-    >>> y = np.array([[1, 1.0], [1, 2.0], [0, 3.0], [1, 4.0]])
-    >>> censoring = kaplan_meier(check_times(y), censoring=True)
-    >>> risk, survival = [4.0, 3.0, 2.0, 1.0], np.array([[0.2], [0.6], [0.8], [0.9]])
-    >>> evaluate_times(y, risk, survival, [1.5], censoring)["harrell_c"][0]
-    1.0
+    bags, at up to three of the ``moments``, where ``survival`` has a column each. All but Harrell's
+    C are weighted for ``censoring``, the training bags' probability of being uncensored. Only pairs
+    of one of the ``strata``, such as folds, are compared.
     """
     times, risk = check_times(y), np.asarray(risk, dtype=np.float64)
-    units, moments = _units(units, len(times)), np.asarray(moments, dtype=np.float64)
+    units = np.arange(len(times)) if units is None else units
+    moments = np.asarray(moments, dtype=np.float64)
     last = float(censoring.times[-1])
     found = {
         "harrell_c": interval_of_pairs(*concordance(times, risk, strata=strata), units),
@@ -240,10 +173,15 @@ def _integrate(times: Times, survival: Array, moments: Array, censoring: Steps) 
     return integrate_over(moments, np.stack(columns, axis=1))
 
 
-@_evaluates(
-    model=("bag estimator, Pipeline or search", "Fitted."),
-    bags=("Bags, or anything check_bags takes", "The test bags."),
-)
+@documenting(
+    {
+        "model": ("bag estimator, Pipeline or search", "Fitted."),
+        "bags": ("Bags, or anything check_bags takes", "The test bags."),
+        "y": ("array-like of shape (n_bags,)", "Their labels."),
+    },
+    "dict of str to (float, float, float)\n"
+    "    Value, lower and upper bound of 95 % confidence by metric.",
+)()
 def evaluate_model(model: Any, bags: Any, y: Any) -> dict[str, Interval]:
     """Return the metrics of a model of numbers, grades or times on bags that it has not seen.
 
@@ -257,20 +195,35 @@ def evaluate_model(model: Any, bags: Any, y: Any) -> dict[str, Interval]:
     """
     bags = check_bags(bags, finite=False)
     inner, seen = innermost(model, bags, passes=lambda step: True)
-    units, task = number_units(bags), getattr(inner, "task", "numbers")
     predicted = inner.predict(seen)
+    if getattr(inner, "task", "classes") != "times":
+        return judge_predictions(inner, bags, y, predicted)
+    survival = inner.predict_survival_function(seen)
+    return judge_predictions(inner, bags, y, predicted, survival, inner.times_)
+
+
+def judge_predictions(
+    model: Any,
+    bags: Bags,
+    y: Any,
+    predicted: Array,
+    survival: Any = None,
+    moments: Any = None,
+    strata: Any = None,
+) -> dict[str, Interval]:
+    """Return the metrics of predictions by a model or copies of it; refuse labels of other tasks.
+
+    The last three are those of `evaluate_times`.
+    """
+    units, task = number_units(bags), getattr(model, "task", "numbers")
     if task == "numbers":
-        return evaluate_numbers(y, predicted, units)
+        return measure(OF_NUMBERS, check_numbers(model, bags, y), predicted, units)
     if task == "grades":
-        return evaluate_grades(y, predicted, inner.classes_, units)
+        numbers, guesses = (model._number(np.asarray(of)) for of in (y, predicted))
+        return measure(OF_GRADES, numbers, guesses, units)
     if task != "times":
         raise ValueError("For classes take bagwise.metrics.evaluation.")
-    survival = inner.predict_survival_function(seen)
-    return evaluate_times(y, predicted, survival, inner.times_, inner._censoring(), units)
-
-
-def _units(units: Any, n_bags: int) -> Array:
-    return np.arange(n_bags) if units is None else np.unique(units, return_inverse=True)[1]
+    return evaluate_times(y, predicted, survival, moments, model._censoring(), units, strata)
 
 
 def interval_of_pairs(value: float, parts: Array, units: Array) -> Interval:

@@ -12,13 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.stats import binomtest, norm, rankdata
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    f1_score,
-    roc_auc_score,
-)
+from scipy.stats import norm, rankdata
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
 
 from bagwise._documented import documenting
 from bagwise._typing import Array
@@ -325,26 +320,24 @@ def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, fl
     values = bag_measures(y, scores, classes, MEASURES, positive)
     if values["auc"] is None:
         raise ValueError(f"An evaluation needs bags of both classes {classes.tolist()}.")
+    found = {name: float(value) for name, value in values.items() if value is not None}
     n_pos = int((y == positive).sum())
     counts = {"accuracy": len(y), "sensitivity": n_pos, "specificity": len(y) - n_pos}
-    bounds = {name: _wilson(_need_value(values, name), n) for name, n in counts.items()}
+    bounds = {name: wilson(found[name], n) for name, n in counts.items()}
     bounds["auc"] = bound_auc_of(y == classes[1], scores, bags.groups)
     bounds["balanced_accuracy"] = _mean_bounds(
-        *((_need_value(values, name), *bounds[name]) for name in ("sensitivity", "specificity"))
+        *((found[name], *bounds[name]) for name in ("sensitivity", "specificity"))
     )
     none = (float("nan"), float("nan"))
-    return {name: (_need_value(values, name), *bounds.get(name, none)) for name in MEASURES}
+    return {name: (found[name], *bounds.get(name, none)) for name in MEASURES}
 
 
-def _need_value(values: dict[str, float | None], name: str) -> float:
-    value = values[name]
-    assert value is not None  # both classes are there
-    return value
-
-
-def _wilson(share: float, n: int) -> tuple[float, float]:
-    found = binomtest(round(share * n), n).proportion_ci(0.95, method="wilson")
-    return float(found.low), float(found.high)
+def wilson(share: float, n: float, quantile: float = norm.ppf(0.975)) -> tuple[float, float]:
+    """Return Wilson's interval of a share of n."""
+    weight = quantile**2 / n
+    middle = (share + weight / 2) / (1 + weight)
+    half = np.sqrt(weight * share * (1 - share) + weight**2 / 4) / (1 + weight)
+    return float(max(0.0, middle - half)), float(min(1.0, middle + half))
 
 
 def auc_bounds(

@@ -11,19 +11,17 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
 from sklearn.pipeline import _name_estimators
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, has_fit_parameter
 
 from bagwise._documented import answers
 from bagwise._removed import refuse_class
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.checks import check_finite
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, column_names, statistics
@@ -33,6 +31,7 @@ from bagwise.estimators.input import BagInput, check_weight
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.pipeline import BagPipeline
 from bagwise.kernels.intersection import IntersectionMap
+from bagwise.rows.scaling import as_store, fit_scaler
 
 __all__ = ["BagStatistics", "IntersectionMap", "PerInstance", "make_pipeline"]
 
@@ -67,6 +66,9 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     The transformer is fitted on the instances of all training bags, so large bags count more than
     small ones. ``transform`` returns `Bags` with new instances; bag ids, instance ids, groups and
     all other attributes stay.
+
+    ``StandardScaler`` makes no copy of instances that are not in memory, those of a file or after
+    ``bags.to(...)``: one reading gives its statistics, and whoever reads instances scales them.
 
     With ``by="site"``, a copy is fitted to the instances of each site of ``bags.sites``, such as a
     hospital, so that ``StandardScaler()`` removes what differs between hospitals in mean and
@@ -126,13 +128,24 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         self.transformer = transformer
         self.by = by
 
+    @property
+    def _follows_rows(self) -> bool:  # type: ignore[override]
+        scales = type(self.transformer) is StandardScaler and self.transformer.with_std
+        return bool(scales and self.by is None)
+
     @answers("self", "The fitted transformer.", **_OF_LABELS)
     def fit(
         self, bags: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> PerInstance:
         """Fit the transformer on all instances."""
         bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
-        self.transformer_ = clone(self.transformer).fit(bags.X, labels, **weights)
+        fresh = clone(self.transformer)
+        if self._follows_rows and (rows := as_store(bags.X)) is not None:
+            if not rows.is_here:
+                check_finite(bags)
+            self.transformer_ = fit_scaler(fresh, rows, *weights.values())
+            return self
+        self.transformer_ = fresh.fit(bags.X, labels, **weights)
         if self.by is not None:
             self._fit_sites(bags, y, labels, weights)
         return self
@@ -159,7 +172,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         self, bags: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Bags:
         """Fit the transformer on all instances and transform them."""
-        if self.by is not None or not _can("fit_transform")(self):
+        if self._follows_rows or self.by is not None or not _can("fit_transform")(self):
             return self.fit(bags, y, sample_weight).transform(bags)
         bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
         # Not fit and transform: cross-fitting encoders return something else here.
@@ -172,6 +185,8 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     def transform(self, bags: Any) -> Bags:
         """Transform all instances."""
         bags = self._check_bags(bags)
+        if self._follows_rows and (rows := as_store(bags.X)) is not None:
+            return self._lift(bags, rows.standardize(self.transformer_))
         if self.by is None:
             return self._lift(bags, self.transformer_.transform(bags.X))
         return self._lift(bags, self._transform_sites(bags))
@@ -210,6 +225,8 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
                 f"{type(self.transformer).__name__} takes no sample_weight: leave it out here."
             )
         weight = check_weight(bags, sample_weight)
+        if not getattr(bags.X, "is_here", True):  # whoever reads them there takes no weights
+            bags = bags.to("host")
         return bags, labels, {"sample_weight": expand(weight, bags.offsets)}
 
     def _need_sites(self, bags: Bags) -> Array:

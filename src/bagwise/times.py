@@ -15,6 +15,7 @@ procedures with censored survival data", Statistics in Medicine 2011.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,25 +76,33 @@ def check_times(y: Any, ids: Any = None) -> Times:
             "structured array or two columns. For one number per bag take a regressor such as "
             "AutoBagRegressor, for classes AutoBagClassifier."
         )
-    try:
-        event, time = (np.array(each.tolist(), dtype=np.float64) for each in (event, time))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"Events are 0 or 1, and times are numbers: {error}.") from error
-    _check_values(event, time, ids)
-    return Times(event.astype(bool), time)
-
-
-def _check_values(event: Array, time: Array, ids: Any) -> None:
     if ids is not None and len(time) != len(ids):
         raise ValueError(f"y has {len(time)} labels, there are {len(ids)} bags: one label per bag.")
-    for i in np.flatnonzero(~np.isin(event, (0.0, 1.0))).tolist():
-        found = f"that of {name_of(ids, i)} is {event[i]:g}"
-        raise ValueError(
-            f"An event is 0 (censored) or 1, and {found}: is the time the other field?"
-        )
-    for i in np.flatnonzero(~(np.isfinite(time) & (time >= 0))).tolist():
-        found = f"that of {name_of(ids, i)} is {time[i]}"
-        raise ValueError(f"A time is a number and not negative; {found}.")
+    return Times(
+        _read_numbers(
+            event, ids, lambda values: np.isin(values, (0.0, 1.0)),
+            "An event is 0 (censored) or 1, and that of {} is {!r}: is the time the other field?",
+        ).astype(bool),
+        _read_numbers(
+            time, ids, lambda values: np.isfinite(values) & (values >= 0),
+            "A time is a number and not negative; that of {} is {!r}.",
+        ),
+    )  # fmt: skip
+
+
+def _read_numbers(column: Any, ids: Any, accept: Callable[[Array], Array], why: str) -> Array:
+    """Return a column as numbers; ``why`` names the first bag and value that are refused."""
+    values = np.array([_as_number(value) for value in column.tolist()])
+    for i in np.flatnonzero(~accept(values)).tolist():
+        raise ValueError(why.format(name_of(ids, i), column.tolist()[i]))
+    return values
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return np.nan
 
 
 def check_events(times: Times) -> None:
@@ -103,7 +112,7 @@ def check_events(times: Times) -> None:
         raise ValueError("All bags are censored: without an event there is nothing to learn.")
     if n_events < ENOUGH_EVENTS:
         few = f"There are {n_events} events; below {ENOUGH_EVENTS} what is learned is mostly chance"
-        warnings.warn(f"{few}, whatever the figures say.", TaskWarning, stacklevel=3)
+        warnings.warn(f"{few}, whatever the figures say.", TaskWarning, stacklevel=4)
 
 
 # Kaplan and Meier ---------------------------------------------------------------------------------
@@ -145,19 +154,33 @@ def kaplan_meier(times: Times, weight: Array | None = None, *, censoring: bool =
     return Steps(moments, np.cumprod(share), np.cumsum(terms))
 
 
-def landmark_weights(times: Times, t: float, censoring: Steps) -> tuple[Array, Array]:
-    """Return who has an event by t, and weights: 0 where censoring came before t.
+def state_at(times: Times, t: float, censoring: Steps) -> tuple[Array, Array]:
+    """Return who has an event by t, and weights: 1 / G, 0 where censoring came before t.
 
-    Capped at `MOST_WEIGHT` and scaled to mean 1 over the bags whose state at t is known.
+    Weights are `MOST_WEIGHT` at most.
     """
     happened = times.event & (times.time <= t)
     known = happened | (times.time > t)
     chance = np.where(happened, censoring.before(times.time), censoring.at(t))
-    weight = known * np.minimum(1 / np.maximum(chance, 1 / MOST_WEIGHT), MOST_WEIGHT)
-    return happened, weight / weight[known].mean() if known.any() else weight
+    return happened, known / np.maximum(chance, 1 / MOST_WEIGHT)
+
+
+def landmark_weights(times: Times, t: float, censoring: Steps) -> tuple[Array, Array]:
+    """Return the same with weights of mean 1 over the bags whose state at t is known."""
+    happened, weight = state_at(times, t, censoring)
+    return happened, weight / weight[weight > 0].mean() if weight.any() else weight
 
 
 # How well risks rank, and how well probabilities fit ----------------------------------------------
+
+
+def is_ranked(times: Times) -> bool:
+    """Return whether an event comes before the end of another bag, so that risks can be compared.
+
+    A bag that is censored at the time of an event ends after it.
+    """
+    first = times.time[times.event].min(initial=np.inf)
+    return bool(np.any(times.time > first) or np.any(~times.event & (times.time == first)))
 
 
 def concordance(
@@ -201,16 +224,14 @@ def concordance(
 
 def brier_parts(times: Times, chance: Array, t: float, censoring: Steps) -> Array:
     """Return the weighted squared error of each bag's probability of an event by t."""
-    happened = times.event & (times.time <= t)
-    known = happened | (times.time > t)
-    alive = np.where(happened, censoring.before(times.time), censoring.at(t))
-    return known / np.maximum(alive, 1 / MOST_WEIGHT) * (happened - chance) ** 2
+    happened, weight = state_at(times, t, censoring)
+    return weight * (happened - chance) ** 2
 
 
 def excess_events(times: Times, chance: Array, t: float, censoring: Steps) -> Array:
     """Return terms per bag whose mean is the share of events by t less the predicted share."""
-    happened = times.event & (times.time <= t)
-    return happened / np.maximum(censoring.before(times.time), 1 / MOST_WEIGHT) - chance
+    happened, weight = state_at(times, t, censoring)
+    return happened * weight - chance
 
 
 def integrate_over(moments: Array, values: Array) -> Array:

@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from bagwise.assumptions import (
-    BinnedPotential,
-    CountInference,
-    CountPotential,
-    as_potential,
-)
+from bagwise.assumptions import BinnedPotential, CountInference, CountPotential, as_potential
 from reference.potentials import AllOrNothing
 
 

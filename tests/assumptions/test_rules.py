@@ -1,16 +1,16 @@
-"""Known instances: every rule against all labelings, or an independent solver, of the others."""
+"""Assumptions, and rules that know instances, against all labelings or an independent solver."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 from scipy.special import expit, logit
 
-from bagwise.assumptions import AtLeastFraction, AtLeastOne, ExactCounts, ExactlyOne
+from bagwise.assumptions import AtLeastFraction, AtLeastOne, ExactCounts, ExactlyOne, TopMean
 from bagwise.assumptions.rules import Everything, Facts
-from bagwise.assumptions.segments import Segments
 from bagwise.assumptions.soft import Evenly, SoftLabels, SoftWitness
+from bagwise.bags.segments import Segments
 from bagwise.losses import Hinge, SquaredHinge
 from reference.assignments import newton_in_p
 
@@ -112,3 +112,111 @@ def test_starts_agree_with_what_is_known(rule, expected):
     known, bags = np.array([1.0, -1.0, 0.0, 0.0, -1.0]), Segments(np, np.array([3, 2]))
     p = rule.assign(bags, np.zeros(5), 0.0, Facts(known=known))
     np.testing.assert_allclose(p, expected, atol=1e-15)
+
+
+LABELING = [
+    AtLeastOne(),
+    AtLeastFraction(positive_fraction=0.3),
+    AtLeastFraction(positive_fraction=0.5),
+    AtLeastFraction(positive_fraction=1.0),
+]
+every_labeling = pytest.mark.parametrize("assumption", LABELING, ids=repr)
+bags_of_scores = st.lists(
+    st.lists(st.sampled_from([-2.0, -1.0, -0.4, 0.0, 0.3, 0.7, 1.0, 1.5]), min_size=1, max_size=6),
+    min_size=1,
+    max_size=3,
+)
+
+
+def flat(bags):
+    return np.concatenate(bags), np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])
+
+
+def least(assumption, size):
+    if isinstance(assumption, AtLeastFraction):
+        return max(1, int(np.ceil(round(assumption.positive_fraction * size, 9))))
+    return 1
+
+
+@every_labeling
+@pytest.mark.parametrize("loss", [SquaredHinge(), Hinge()], ids=repr)
+@given(bags=bags_of_scores)
+def test_map_costs_least_of_all_labelings(assumption, loss, bags):
+    scores, offsets = flat(bags)
+    chosen = assumption.map(scores, offsets)
+    assert set(chosen) <= {0.0, 1.0}
+    for bag, labels in zip(bags, np.split(chosen, offsets[1:-1]), strict=True):
+        needed = least(assumption, len(bag))
+        assert labels.sum() >= needed
+        allowed = [y for y in product([0, 1], repeat=len(bag)) if sum(y) >= needed]
+        cheapest = min(cost(loss, np.array(bag), np.array(y)) for y in allowed)
+        assert cost(loss, np.array(bag), labels) == pytest.approx(cheapest)
+
+
+@given(bags=bags_of_scores)
+def test_the_witness_is_the_first_of_the_highest(bags):
+    scores, offsets = flat(bags)
+    chosen = np.split(ExactlyOne().map(scores, offsets), offsets[1:-1])
+    for bag, weights in zip(bags, chosen, strict=True):
+        assert weights.tolist() == [float(i == np.argmax(bag)) for i in range(len(bag))]
+
+
+@pytest.mark.parametrize("assumption", [*LABELING, ExactlyOne()], ids=repr)
+@given(bags=bags_of_scores)
+def test_bag_score_is_positive_exactly_when_the_rule_holds(assumption, bags):
+    scores, offsets = flat(bags)
+    bag_scores = assumption.bag_score(scores, offsets)
+    for bag, score in zip(bags, bag_scores, strict=True):
+        assert (score > 0) == (sum(s > 0 for s in bag) >= least(assumption, len(bag)))
+        assert score in bag
+    both = assumption.bag_score(np.stack([scores, -scores], axis=1), offsets)
+    assert np.array_equal(both[:, 0], bag_scores)
+
+
+@pytest.mark.parametrize(("fraction", "size", "needed"), [(0.1, 30, 3), (0.3, 10, 3), (0.7, 10, 7)])
+def test_fractions_are_not_rounded_up_by_their_last_digit(fraction, size, needed):
+    assert AtLeastFraction(positive_fraction=fraction).least(np.array([0, size])) == [needed]
+
+
+def test_ties_go_to_the_lowest_index():
+    scores, offsets = np.array([-1.0, -1.0, -1.0, -1.0]), np.array([0, 4])
+    assert AtLeastOne().map(scores, offsets).tolist() == [1, 0, 0, 0]
+    assert ExactlyOne().map(scores, offsets).tolist() == [1, 0, 0, 0]
+    assert AtLeastFraction(positive_fraction=0.5).map(scores, offsets).tolist() == [1, 1, 0, 0]
+
+
+def test_scores_of_zero_count_as_negative():
+    scores, offsets = np.array([0.0, 0.5, 0.0]), np.array([0, 3])
+    assert AtLeastOne().map(scores, offsets).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("n_witnesses", [1, 2, 4])
+@given(bags=bags_of_scores)
+def test_the_mean_of_the_best_is_that_of_sorted_scores(n_witnesses, bags):
+    scores, offsets = flat(bags)
+    expected = [np.mean(sorted(bag)[-n_witnesses:]) for bag in bags]
+    found = TopMean(n_witnesses).bag_score(scores, offsets)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    both = TopMean(n_witnesses).bag_score(np.stack([scores, -scores], axis=1), offsets)
+    np.testing.assert_allclose(both[:, 0], expected, atol=1e-12)
+    against = TopMean(n_witnesses).bag_score(-scores, offsets)
+    np.testing.assert_allclose(both[:, 1], against, atol=1e-12)
+
+
+@given(st.integers(0, 10**6))
+def test_exact_counts_choose_the_highest_and_score_the_cut(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, 5)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    counts = rng.integers(0, sizes + 1)
+    scores = rng.normal(size=offsets[-1])
+    rule = ExactCounts(counts)
+    p = rule.map(scores, offsets)
+    for i, (a, b) in enumerate(pairwise(offsets)):
+        inside = p[a:b] > 0
+        assert inside.sum() == counts[i]
+        assert np.max(scores[a:b][~inside], initial=-np.inf) <= np.min(
+            scores[a:b][inside], initial=np.inf
+        )
+        holds = np.sum(scores[a:b] > 0) == counts[i]
+        assert (rule.bag_score(scores, offsets)[i] > 0) == holds

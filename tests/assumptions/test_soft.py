@@ -8,9 +8,10 @@ from hypothesis import given, strategies as st
 from scipy.special import expit, logit, xlogy
 
 from bagwise.assumptions import AtLeastOne, ExactlyOne
+from bagwise.assumptions._multipliers import find_multipliers
 from bagwise.assumptions.rules import NO_FACTS, Facts
-from bagwise.assumptions.segments import Segments
 from bagwise.assumptions.soft import UNCHANGED, SoftLabels, SoftWitness
+from bagwise.bags.segments import Segments
 from reference.assignments import clarabel_value, newton_in_p
 
 COSTS = st.lists(st.floats(-20, 20), min_size=1, max_size=9).map(np.array)
@@ -47,6 +48,19 @@ def test_the_printed_rule_is_not_the_minimizer():
     assert label_energy(p, cost, 1.0, 0.0, 0.0) == pytest.approx(-0.3214, abs=5e-5)
     printed = expit(-cost) / expit(-cost).sum()
     assert label_energy(printed, cost, 1.0, 0.0, 0.0) == pytest.approx(-0.2454, abs=5e-5)
+
+
+@pytest.mark.parametrize("T", [1e-3, 0.3, 1.0, 30.0])
+def test_compiled_multipliers_are_roots(T):
+    rng, sizes = np.random.default_rng(0), np.array([1, 2, 5, 9, 40])
+    bags, cost, targets = Segments(np, sizes), 3 * rng.normal(size=sizes.sum()), 0.4 * sizes
+    cost[3] = np.inf  # a known negative
+    for start in (np.zeros(5), 4 * (targets - 0.9 * sizes)):
+        mu = find_multipliers(cost, bags.starts, sizes, targets, 4.0, T, start)
+        p = expit((bags.expand(mu) - cost) / T)
+        slope = 1 + 4 * bags.sum(p * (1 - p)) / T
+        excess = mu + 4 * (bags.sum(p) - targets)
+        np.testing.assert_allclose(excess / slope, 0, atol=1e-12 * (1 + abs(mu).max()))
 
 
 def test_the_multiplier_of_a_penalized_bag_may_be_negative():
@@ -103,6 +117,7 @@ def test_witness_weights_are_exponential_up_to_one(cost, T, k):
 
 
 @pytest.mark.parametrize("T", [1e-100, 1e-30, 1e-3])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_several_witnesses_survive_the_cold(T):
     cost = np.array([3.0, 0.0, 1.0, 1.0, 5.0])
     np.testing.assert_allclose(witness_step(cost, T, 2), [0, 1, 0.5, 0.5, 0], atol=1e-12)

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from bag_helpers import assert_is_selection, dense, full_bags
 from bagwise import Bags, check_bags
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.arrays import PER_BAG, PER_INSTANCE
 
 STORES = st.sampled_from([np.asarray, sp.csr_array])
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=8)

@@ -103,7 +103,7 @@ def test_infinities_that_cancel_to_nan_are_seen():
 
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
 def test_not_finite_is_found_in_any_block(store, monkeypatch):
-    monkeypatch.setattr("bagwise.rowstores.blocks.BLOCK_BYTES", 8 * 4)
+    monkeypatch.setattr("bagwise.rowstores.base.BLOCK_BYTES", 8 * 4)
     for row in range(6):
         broken = X + 1
         broken[row, 0] = np.nan

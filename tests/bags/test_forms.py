@@ -230,7 +230,7 @@ BAD = [
     (lambda: Bags.from_groups(X, SIX, instance_labels=[0] * 8), "instance_labels has 8 entries"),
     (lambda: Bags.from_frame(FRAME, "bag"), "Column 's' is not numeric. Encode it, or name the"),
     (lambda: Bags.from_frame(FRAME, "bag", features=[]), "No feature columns are left"),
-    (lambda: Bags.from_frame(FRAME, "bag", features="f", bag_features="s"), "'s' is not numeric."),
+    (lambda: Bags.from_frame(FRAME, "bag", features="f", coords="s"), "'s' is not numeric."),
     (lambda: Bags.from_frame(TWICE, "bag"), "two columns named 'f': rename one."),
     (lambda: Bags.from_frame(FRAME, "bag", features=["f", "f"]), "'f' is named twice among the"),
     (lambda: Bags.from_padded(X), "must have 3 dimensions, it has 2."),

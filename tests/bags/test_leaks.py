@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from bagwise import Bags
 from bagwise.bags.leaks import find_leaks, fingerprints, pack_prints, unpack_prints
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 
 N_BAGS, SIZE = 40, 5
 
@@ -49,7 +49,7 @@ SHUFFLED = RNG.permutation(N_BAGS * SIZE)
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("at_once", [1 << 24, 100 * 8 * 4])  # all, or two of five instances
 def test_a_leak_is_named_with_its_reason(values, known, reason, store, at_once, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", at_once)
+    monkeypatch.setattr(base, "BLOCK_BYTES", at_once)
     bags, y = make(values, **known)
     leaks = [str(leak) for leak in bags.replace(X=store(bags.X)).check(y)]
     assert sum(line.startswith(reason) and line.endswith(": leak") for line in leaks) == 1

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from bag_helpers import assert_same_bags, dense, full_bags
 from bagwise import Bags
-from bagwise.bags.forms import PER_INSTANCE
+from bagwise.bags.arrays import PER_INSTANCE
 
 
 def draw_slides(n_slides, seed=0, store=np.asarray):

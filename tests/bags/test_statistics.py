@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from bagwise import Bags
 from bagwise.bags.statistics import check_statistics, statistics, statistics_without_each
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 
 
 def test_blocks_change_nothing(monkeypatch):
@@ -15,7 +15,7 @@ def test_blocks_change_nothing(monkeypatch):
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, 40))])
     bags = Bags(rng.normal(size=(offsets[-1], 3)), offsets)
     expected = statistics(bags, check_statistics("quantiles"))
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 7)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 8 * 7)
     np.testing.assert_array_equal(statistics(bags, check_statistics("quantiles")), expected)
 
 
@@ -55,7 +55,7 @@ def test_statistics_are_updated_as_if_computed_anew(sizes, kind, sparse, block, 
     bags = Bags(sp.csr_array(X) if sparse else X, np.cumsum([0, *sizes]))
     found = np.full((len(X), 2 * (len(NAMES) - 1) + 1), np.nan)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_BYTES", 8 * block)
+        patch.setattr(base, "BLOCK_BYTES", 8 * block)
         for rows, part in statistics_without_each(bags, NAMES):
             assert sp.issparse(part) == sparse
             found[rows] = part.toarray() if sparse else part

@@ -11,7 +11,7 @@ from bagwise.bags.without import (
     score_without_each,
     sum_without_each,
 )
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=6)
 
@@ -37,7 +37,7 @@ def test_sums_and_maxima_of_the_others(sizes, block, columns, ties, seed):
     values = np.round(values) if ties else values
     offsets = np.cumsum([0, *sizes])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_BYTES", 8 * block)
+        patch.setattr(base, "BLOCK_BYTES", 8 * block)
         largest, sums = max_without_each(values, offsets), sum_without_each(values, offsets)
         again = reduce_without_each(
             lambda part, cuts: np.maximum.reduceat(part, cuts[:-1]), values, offsets
@@ -52,7 +52,7 @@ def test_sums_and_maxima_of_the_others(sizes, block, columns, ties, seed):
 
 @pytest.mark.parametrize("block", [1, 10, 10**6])
 def test_bags_keep_their_attributes_without_an_instance(block, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * block)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 8 * block)
     bags = Bags(
         np.arange(6.0)[:, None],
         [0, 3, 4, 6],

@@ -20,10 +20,8 @@ from bench_cases import SMALL, small
 
 
 def bench(out):
-    imports = (
-        "import pathlib, sys; from bagwise.bench.run import run; from bench_cases import small"
-    )
-    code = f"{imports}; run(small(), pathlib.Path(sys.argv[1]))"
+    imports = "import pathlib, sys; from bagwise.bench.run import run; from bench_cases import *"
+    code = f"{imports}; run(small(data=SMALL['data'][:1]), pathlib.Path(sys.argv[1]))"
     command = [sys.executable, "-c", code, str(out)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
@@ -43,19 +41,19 @@ def kill_after(process, results, n_lines):
     process.communicate()
 
 
-def test_killed_and_resumed_gives_the_same_table(tmp_path, whole):
-    out = tmp_path / "out"
+def test_killed_and_resumed_gives_the_same_table(tmp_path):
+    whole, out = run(small(data=SMALL["data"][:1]), tmp_path / "whole")[0], tmp_path / "out"
     results = out / "results.jsonl"
     kill_after(bench(out), results, 8)
     left = count_lines(results)
-    total = len(whole[0].cells)
+    total = len(whole.cells)
     assert 8 <= left < total, "the kill came too late to test anything"
     with open(results, "ab") as file:
         file.write(b'{"cell": "torn in the mid')
     resumed = bench(out)
     assert resumed.wait(timeout=240) == 0, resumed.stderr.read()
 
-    expected = make_report(whole[0])
+    expected = make_report(whole)
     resumed_report = make_report(read_plan(out))
     assert as_csv(resumed_report) == as_csv(expected)
     assert as_markdown(resumed_report) == as_markdown(expected)

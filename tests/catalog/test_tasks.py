@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import bagwise
 from bagwise.testing import bag_checks, estimators, expected_failed_checks
 from bagwise.testing._problems import outputs, planted_bags
-from representatives import name_of
+from representatives import in_turn, name_of
 
 TASKS = ("numbers", "grades")
 pytestmark = pytest.mark.filterwarnings("ignore::bagwise.errors.TaskWarning")
@@ -21,17 +21,17 @@ def every(**options):
 def products_of_scikit_learn():
     for model in every(sklearn=True):
         for _, check in estimator_checks_generator(model):
-            yield model, check
+            yield model, check, []
 
 
 def products():
     for model in every():
         for check in bag_checks(model):
-            yield model, check
+            yield model, check, []
 
 
 @pytest.mark.parametrize(
-    ("model", "check"), [*products_of_scikit_learn(), *products()], ids=lambda each: ""
+    ("model", "check"), [*in_turn(products_of_scikit_learn()), *in_turn(products())]
 )
 def test_the_contract(model, check, request):
     reason = expected_failed_checks(model).get(name_of(check))

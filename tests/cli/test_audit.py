@@ -59,8 +59,8 @@ def test_a_store_has_its_own_groups(study, model, tmp_path):
 def test_the_audit_of_a_table(study):
     words = ("audit", study, *READ, "--permutations", "10", "--jobs", "1")
     found = printed(*words)
-    assert (found["n_bags"], found["positive"], found["alarm"]) == (24, "well", False)
-    assert [site["n_bags"] for site in found["sites"]] == [12, 12]
+    assert (found["n_bags"], found["classes"], found["alarm"]) == (24, ["ill", "well"], False)
+    assert [sum(site["counts"].values()) for site in found["sites"]] == [12, 12]
     said = done(*words, "--site", "site")
     assert "2 sites" in said.stderr
     assert found["verdict"] in " ".join(said.stderr.split())

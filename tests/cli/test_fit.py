@@ -1,6 +1,7 @@
 """bagwise fit: the model that Python fits, searches, scaling, and bad arguments."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -171,14 +172,13 @@ def test_fit_scales_in_the_model(folder, fit):
 
 
 def test_a_search_scales_on_the_training_part_of_each_fold(folder, fit, monkeypatch):
-    fitted_on, fit_transform = [], PerInstance.fit_transform
+    fitted_on, fit_scaler = [], PerInstance.fit
 
     def watched(self, bags, *rest, **more):
         fitted_on.append(bags.ids.tolist())
-        return fit_transform(self, bags, *rest, **more)
+        return fit_scaler(self, bags, *rest, **more)
 
-    monkeypatch.setattr(PerInstance, "fit_transform", watched)
-    monkeypatch.setattr(PerInstance, "fit", lambda *_, **__: pytest.fail("fitted elsewhere"))
+    monkeypatch.setattr(PerInstance, "fit", watched)
     more = ["--cv", "--scale", "-p", "C=[0.1, 1.0]", "-p", "kernel=linear", "--json"]
     record = json.loads(fit(*more)[0].stdout)
     bags, y = read_slides(folder / "train.csv")
@@ -260,18 +260,49 @@ def test_covariates_are_learned_and_read_again(tmp_path):
     done(*fit, "auto", "-p", 'models=["SimpleMI"]')
     assert printed("evaluate", tmp_path / "m.bagwise", tmp_path / "test.csv")["auc"] > 0.9
     refused(2, "MI-SVM learns from instances alone", *fit, "MI-SVM")
-    refused(2, "--covariates is for fit, cv and report", "compare", *base[1:4])
     bad = table.copy()
     bad.loc[2, "age"] = 1.0
     for name, value, message in (
         ("age", bad["age"], "Bag 0 (id 'slide-000') has the values"),
         ("stage", table["stage"].where(table["bag"] != "slide-001"), "has no value. Fill it in"),
-        ("stage", table["stage"].replace("II", "IV"), "'IV', which the model has not seen"),
     ):
         table.assign(**{name: value}).to_csv(tmp_path / "bad.csv", index=False)
         refused(1, message, "predict", tmp_path / "m.bagwise", tmp_path / "bad.csv")
+    new = table.assign(stage=table["stage"].replace("II", "IV"))
+    new.to_csv(tmp_path / "new.csv", index=False)
+    seen = done("predict", tmp_path / "m.bagwise", tmp_path / "new.csv").stderr
+    assert "has 'IV' as bag feature 1, which the model has not seen" in " ".join(seen.split())
     refused(1, "has no column 'sex'", "fit", tmp_path / "train.csv", "--covariates", "sex",
             "-m", "MIMN", "--force")  # fmt: skip
+
+
+def test_models_with_covariates_are_compared(tmp_path):
+    bags, y = make_slide_bags(40, 3, bag_size=4, shift=0.0, dtype=float)
+    table = bags.replace(instance_labels=None, coords=None, patch_size=None).to_frame(y)
+    stage = np.where(np.arange(40) % 7 == 0, "II", np.where(y == 1, "III", "I"))
+    table.assign(stage=np.repeat(stage, 4)).to_csv(tmp_path / "t.csv", index=False)
+    words = [
+        "compare",
+        tmp_path / "t.csv",
+        "--covariates",
+        "stage",
+        "--models",
+        "SIL,SimpleMI,MIMN",
+    ]
+    words += ["--folds", 3, "--repeats", 1, "--jobs", 1]
+    found = {row["model"]: row["auc"] for row in printed(*words)["models"]}
+    assert found.keys() == {"SIL", "SimpleMI", "MIMN", "covariates"}
+    assert min(found["covariates"], found["MIMN"]) > 0.8 > max(found["SIL"], found["SimpleMI"])
+    said = " ".join(done(*words).stderr.split())
+    command = said.partition("bagwise fit ")[2].partition("--model")
+    assert "--covariates stage" in command[0]
+    assert "covariates=" not in command[2]
+    table["f1"] += 3 * table["label"]
+    table["stage"] = np.where(np.arange(160) // 4 % 3, "I", "II")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    said = done(*words[:5], "SIL", *words[6:], "--site", "stage").stderr
+    fit = shlex.split(" ".join(said.split()).partition("Next: bagwise ")[2])
+    done(*fit, "--force", "-o", tmp_path / "sil.bagwise")  # which drops what SIL cannot use
 
 
 def test_an_expert_corrects_a_heat_map_and_fits_again(tmp_path):

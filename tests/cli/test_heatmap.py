@@ -150,9 +150,9 @@ def test_p_values_color_maps_and_choose_annotations(folder, calibrated, tmp_path
         assert kinds.count("annotation") == np.sum(own <= 0.1)
         measured = [f["properties"]["measurements"]["p-value"] for f in content[: len(own)]]
         assert measured == own.tolist()
-    done(*arguments, "--scores", "--out", tmp_path / "raw", "--force")
-    first = [(tmp_path / kind / "slide-000.png").read_bytes() for kind in ("maps", "raw")]
-    assert first[0] != first[1]
+    raw = tmp_path / "raw.png"
+    done(*arguments[:3], "--scores", "--out", raw, "--bag", "slide-000")
+    assert (tmp_path / "maps" / "slide-000.png").read_bytes() != raw.read_bytes()
 
 
 def test_instances_have_p_values(folder, calibrated):
@@ -182,13 +182,14 @@ def test_several_classes_are_drawn_for_the_predicted_or_the_named_one(folder, tm
     bags = bags.replace(X=np.where(right[:, None], -bags.X, bags.X))
     model = AnnealedWitnessSVC(kernel="linear").fit(bags, y).calibrate_instances(bags, y)
     save(model, tmp_path / "three.bagwise")
+    bags = bags[:3]
     io.write_slides(tmp_path / "features", bags)
     base = ["heatmap", tmp_path / "three.bagwise", tmp_path / "features" / "h5_files", "--out"]
     done(*base, tmp_path / "maps", "--geojson", tmp_path / "own")
     done(*base, tmp_path / "left.png", "--bag", "slide-000", "--positive", "left")
     done(*base, tmp_path / "m2", "--geojson", tmp_path / "left", "--positive", "left")
     p, predicted = model.instance_pvalues(bags), model.predict(bags).tolist()
-    for i in (0, 5, 11):
+    for i in range(3):
         rows = slice(bags.offsets[i], bags.offsets[i + 1])
         for kind, label in (("own", predicted[i]), ("left", "left")):
             content = json.loads((tmp_path / kind / f"{bags.ids[i]}.geojson").read_text())

@@ -85,7 +85,12 @@ finally:
 
 @pytest.mark.parametrize(
     ("words", "needed"),
-    [(["--help"], set()), (["--version"], set()), (["fit", "--help"], {"scipy"})],
+    [
+        (["--help"], set()),
+        (["--version"], set()),
+        (["fit", "--help"], {"scipy"}),
+        (["demo", "--help"], {"scipy"}),
+    ],
 )
 def test_help_imports_no_heavy_library(words, needed, tmp_path):
     imported = set(run(sys.executable, "-c", LISTED, *words, folder=tmp_path).stderr.split())

@@ -29,12 +29,14 @@ def scheduler():
         yield cluster.scheduler_address
 
 
-def test_fit_evaluate_and_predict_on_a_cluster(store, scheduler, tmp_path, monkeypatch):
+@pytest.mark.parametrize("scale", ["raw", "standard"])
+def test_fit_evaluate_and_predict_on_a_cluster(store, scheduler, tmp_path, monkeypatch, scale):
     monkeypatch.setattr(descents, "MANY_ROWS", 0)
     here, there = tmp_path / "here.bagwise", tmp_path / "there.bagwise"
-    done("fit", store, *LINEAR, "-o", here)
-    done("fit", store, *LINEAR, "-o", there, "--dask", scheduler)
-    np.testing.assert_array_equal(load(there).coef_, load(here).coef_)
+    done("fit", store, *LINEAR, "-o", here, "--scale", scale)
+    done("fit", store, *LINEAR, "-o", there, "--scale", scale, "--dask", scheduler)
+    one, other = (getattr(m, "steps", [[m]])[-1][-1] for m in (load(there), load(here)))
+    np.testing.assert_allclose(one.coef_, other.coef_, 0 if scale == "raw" else 1e-10)
     for command in ("evaluate", "predict"):
         alone = printed(command, here, store)
         assert printed(command, there, store, "--dask", scheduler) == alone
@@ -70,7 +72,7 @@ def test_the_cpu_is_here(store, tmp_path):
         (["--dask", "local:0"], "or local:4 for four processes"),
         (["--device", "gpu"], "--device gpu: give cuda"),
         (["--dask", "tcp://127.0.0.1:1"], "no scheduler answers there"),
-        (["--dask", "local", "--scale"], "--scale makes a copy of the features in memory"),
+        (["--dask", "local", "--scale", "robust"], "--scale robust makes a copy of the features"),
         (["--dask", "local", "--impute", "mean"], "leave --impute away"),
         (["--dask", "local", "-p", "loss=hinge"], "--param loss=squared_hinge"),
     ],

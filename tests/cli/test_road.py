@@ -17,7 +17,19 @@ def check(name, folder, quick):
     assert found["log loss"] < 0.8 * found["of frequencies"]
 
 
-@pytest.mark.parametrize("name", DATA)
+# Seconds each; other sets take the same commands.
+LONG = {
+    *("1 and 20,000 patches", "times", "names of TCGA", "top folder of TRIDENT", "ten classes"),
+    "imbalance of 1:8",
+}
+
+
+def short_ones():
+    assert set(DATA) >= LONG
+    return [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in DATA]
+
+
+@pytest.mark.parametrize("name", short_ones())
 def test_printed_commands_lead_to_a_calibrated_model(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check(name, tmp_path, quick=True)

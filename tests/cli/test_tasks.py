@@ -28,6 +28,7 @@ COMPARED = {
     "grades": "MI-SVM,SimpleMI",
     "times": "MI-SVM,CoxBag",
 }
+NAMES = {"numbers": "number", "grades": "label", "times": "risk"}
 METRICS = {"numbers": "r2", "grades": "kappa", "times": "harrell_c"}
 CLASSES = {
     "numbers": "WitnessRegressor", "grades": "OrdinalBagClassifier", "times": "BagSurvival"
@@ -110,8 +111,7 @@ def check_evaluate(task, common, model, table, folder):
 def check_predict(task, common, model, table, folder):
     done("predict", model, table, "--out", folder / "p.csv")
     columns = rows_of(folder / "p.csv")[0].keys()
-    name = {"numbers": "number", "grades": "label", "times": "risk"}[task]
-    assert {"bag", name, "key_instance"} <= set(columns)
+    assert {"bag", NAMES[task], "key_instance"} <= set(columns)
     assert any(column.startswith("survival_") for column in columns) == (task == "times")
     done("predict", model, table, "--instances", "--out", folder / "i.csv")
 
@@ -125,6 +125,7 @@ def check_report(task, common, model, table, folder):
 def check_explain(task, common, model, table, folder):
     shown = json.loads(done("explain", model, table, "--only", "m1", "--json").stdout)
     assert {row["bag"] for row in shown} == {"m1"}
+    assert NAMES[task] in shown[0]
 
 
 COMMANDS = {name.removeprefix("check_"): run for name, run in globals().items() if "check_" in name}
@@ -145,7 +146,7 @@ def fit(table, words, tmp_path):
     ("words", "says"),
     [
         (["--label", "pKi", "--model", "MI-SVM"], "bagwise fit --model AutoBagRegressor"),
-        (["--label", "pKi", "--model", "CoxBag"], "give --duration and --event"),
+        (["--label", "pKi", "--model", "CoxBag"], "for other labels take --model auto"),
         (["--duration", "months", "--event", "died", "--model", "MeanRegressor"],
             "MeanRegressor predicts numbers, and the labels are times: take BagSurvival or CoxBag"),
         (["--duration", "months", "--model", "CoxBag"], "belong together"),
@@ -164,6 +165,11 @@ def test_labels_of_another_kind_are_named(words, says, table, tmp_path):
     result = fit(table, words, tmp_path)
     assert result.exit_code != 0
     assert says in " ".join(result.output.replace("│", " ").split())
+
+
+def test_whole_numbers_may_be_grades(table):
+    said = done("info", table, "--bag", "mol", "--label", "score").stderr
+    assert "if they are grades, --task grades" in said
 
 
 def test_classes_in_disguise_are_numbers_if_somebody_says_so(table, tmp_path):
@@ -211,3 +217,29 @@ def test_heat_maps_show_numbers_grades_and_risks_of_patches(task, tmp_path):
     done("heatmap", tmp_path / "m.bagwise", tmp_path / "slides", "--bag", name,
         "--out", tmp_path / "map.png", "--geojson", tmp_path / "map.geojson")  # fmt: skip
     assert (tmp_path / "map.png").stat().st_size > 10_000
+
+
+def test_a_folder_of_slides_may_have_times(tmp_path):
+    bags, worst = make_slide_bags(24, 4, bag_size=(9, 12), random_state=0)
+    write_slides(tmp_path / "slides", bags)
+    frame = pd.DataFrame({"slide_id": bags.ids, "months": 3 - worst, "died": np.arange(24) % 3 > 0})
+    frame.astype({"died": int}).to_csv(tmp_path / "times.csv", index=False)
+    model, data = tmp_path / "m.bagwise", [tmp_path / "slides", "--labels", tmp_path / "times.csv"]
+    done("fit", *data, *ROLES["times"][:4], "--model", "CoxBag", "--out", model)
+    assert json.loads(done("evaluate", model, *data, "--json").stdout)["n_bags"] == 24
+
+
+def test_intervals_of_evaluate_count_patients(fitted, table, tmp_path):
+    """Every patient has the same two bags: twice the bags would give a narrower interval."""
+    task, _, model = fitted
+    frame = pd.read_csv(table)
+    twin = frame[frame["mol"].isin([f"m{i}" for i in range(0, 80, 2)])]
+    both = pd.concat([twin, twin.assign(mol=twin["mol"] + "-again")])
+    both.to_csv(tmp_path / "both.csv", index=False)
+    both.drop(columns="patient").to_csv(tmp_path / "alone.csv", index=False)
+    width = {}
+    for name in ("both", "alone"):
+        found = json.loads(done("evaluate", model, tmp_path / f"{name}.csv", "--json").stdout)
+        low, high = found["intervals"][METRICS[task]]
+        width[name] = high - low
+    assert width["both"] > 1.1 * width["alone"]

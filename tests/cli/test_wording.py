@@ -107,12 +107,14 @@ def test_memory(tmp_path, monkeypatch):
     refused(1, message, *FIT, table(TWO)(tmp_path))
 
 
+MIRROR_PROX = ["-p", "pool__solver=mirror_prox", "-p", "pool__max_columns=2"]
+
 # name: what to patch so that it stops soon, the estimator, its options here, both wordings
 STOPPING = {
     "saddle": (
         ("bagwise.estimators.assigned.mirror_prox", partial(mirror_prox, max_iter=1)),
-        OptimalMarginSVC(pool=Pool(solver="mirror_prox"), threshold=0.0),
-        ["-m", "MI-ODM", "-p", "pool__solver=mirror_prox", "-p", "threshold=0.0"],
+        OptimalMarginSVC(pool=Pool(solver="mirror_prox", max_columns=2), threshold=0.0),
+        ["-m", "MI-ODM", *MIRROR_PROX, "-p", "threshold=0.0"],
         ". pool__solver='newton' is exact.",
         ". --param pool__solver=newton is exact.",
     ),

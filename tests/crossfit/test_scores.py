@@ -91,6 +91,16 @@ def test_separable_scores_give_a_finite_slope_and_useless_ones_the_base_rates():
         np.testing.assert_allclose(expit(slope * (scores - midpoints)), 0.3, atol=1e-3)
 
 
+@pytest.mark.parametrize("size", [1e164, 1.0, 1e-200])
+def test_scores_whose_squares_overflow_or_vanish_give_the_same_probabilities(size):
+    truth, weight = np.array([[True], [False], [True], [False]]), np.ones(4)
+    scores = np.array([[2.0], [-1.0], [1.5], [1.75]])
+    slope, midpoints = settle_sigmoids(size * scores, truth, weight)
+    wanted, middle = settle_sigmoids(scores, truth, weight)
+    assert slope * size == pytest.approx(wanted)
+    assert midpoints / size == pytest.approx(middle)
+
+
 def test_one_score_far_out_does_not_decide_about_the_slope():
     rng = np.random.default_rng(0)
     positive = np.arange(80) % 2 == 0

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
 from bagwise.designs import Dense, Gram, Point, Sparse, linear
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 from reference.ridge import MIX, D, N, check_ridge, curvature_and_target, ridge_by_hand, rows
 
 
@@ -82,7 +82,7 @@ def test_rows_and_combinations(linear_design):
 
 def test_blocks_make_no_difference(linear_design, monkeypatch):
     design, X, precision = linear_design
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 200)
     r = np.random.default_rng(2).normal(size=len(X))
     assert np.allclose(design @ np.ones(D), X.sum(axis=1), atol=precision)
     assert np.allclose(design.adjoint(r), X.T @ r, atol=precision)

@@ -8,7 +8,7 @@ from bagwise.designs import Nystroem, Pairs, nystroem, nystroem_design
 from bagwise.kernels import Kernel
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 from bagwise.solvers import solve
 
 KERNELS = [
@@ -51,7 +51,7 @@ def test_products_of_features_are_the_approximated_kernel(kernel, n_components, 
 
 
 def test_threads_do_not_change_a_bit(X, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 7 * 20)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 8 * 7 * 20)
     one, many = (design_of(KERNELS[0], X, n_jobs=n_jobs) for n_jobs in (1, 3))
     np.testing.assert_array_equal(one.X, many.X)
     assert one.error == many.error

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagwise.designs.ridge import (
-    factor_in_place,
-    solve_cg,
-    solve_dual,
-    solve_primal,
-)
+from bagwise.designs.ridge import factor_in_place, solve_cg, solve_dual, solve_primal
 from reference.ridge import ridge_by_hand
 
 

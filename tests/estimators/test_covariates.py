@@ -68,6 +68,54 @@ def test_bad_covariates_are_named(model):
         fitted.predict(bags.replace(bag_features=bags.bag_features[:, :1]))
 
 
+@models
+def test_texts_are_one_column_per_category_of_the_fit(model, tmp_path):
+    bags, y = planted()
+    stage = np.where(y == 1, "III", np.where(np.arange(80) % 3, "I", "II"))
+    age = bags.bag_features[:, 0] * 0
+    mixed = bags.replace(bag_features=np.stack([age.astype(object), stage], axis=1))
+    columns = np.column_stack([age, *(stage == name for name in ("I", "II", "III"))])
+    by_hand = bags.replace(bag_features=1.0 * columns)
+    fitted, expected = clone(model).fit(mixed[:60], y[:60]), clone(model).fit(by_hand[:60], y[:60])
+    np.testing.assert_allclose(fitted.predict(mixed), expected.predict(by_hand))
+    bagwise.save(fitted, tmp_path / "m.bagwise")
+    again = bagwise.load(tmp_path / "m.bagwise")
+    np.testing.assert_array_equal(again.predict(mixed), fitted.predict(mixed))
+    other = mixed.replace(
+        bag_features=np.where(mixed.bag_features == "II", "IV", mixed.bag_features)
+    )
+    with pytest.warns(UserWarning, match="has 'IV' as bag feature 1, which the model has not seen"):
+        fitted.predict(other)
+    with pytest.raises(ValueError, match="has no bag feature 1: fill it in"):
+        fitted.predict(mixed.replace(bag_features=[[1.0, None], *mixed.bag_features[1:]]))
+    with pytest.raises(
+        ValueError, match="has 'old' as bag feature 0, and the model learned numbers"
+    ):
+        fitted.predict(mixed.replace(bag_features=[["old", "I"], *mixed.bag_features[1:]]))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arff", ".mat", ".bags", ".xlsx"])
+def test_texts_are_read_as_they_were_written(suffix, tmp_path):
+    bags, y = planted(n=6)
+    stage = np.array(["I", "II", "III"] * 2)
+    bags = bags.replace(bag_features=np.stack([bags.bag_features[:, 0], stage], axis=1))
+    bagwise.io.write(tmp_path / f"b{suffix}", bags, y)
+    read, _ = bagwise.io.read(tmp_path / f"b{suffix}")
+    np.testing.assert_array_equal(read.bag_features, bags.bag_features)
+
+
+def test_frames_may_have_texts():
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"s": list("aabb"), "x": range(4), "age": [5, 5, 6, 6], "sex": list("mmff")}
+    )
+    bags = Bags.from_frame(frame, bag="s", bag_features=["age", "sex"])
+    assert bags.bag_features.tolist() == [["5", "m"], ["6", "f"]]
+    with pytest.raises(ValueError, match="bag_features must be numbers or texts"):
+        bags.replace(bag_features=[[object(), "m"], ["6", "f"]])
+
+
 def test_covariates_alone_are_a_logistic_regression():
     bags, y = planted()
     model = StatisticsLogistic(statistics="none", covariates=True).fit(bags, y)

@@ -22,6 +22,7 @@ from bagwise import (
     SparseMIL,
     WitnessSVC,
 )
+from bagwise.estimators import task
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.solvers import solve
@@ -87,7 +88,7 @@ def test_support_vectors_carry_all_of_the_score(kernel, monkeypatch):
     expected = rows @ model.dual_coef_[0] + model.intercept_[0]
     scores = model.instance_decision_function(bags)
     np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-12)
-    monkeypatch.setattr(rows_module, "BLOCK_VALUES", 1)  # one row at a time
+    monkeypatch.setattr(task, "BLOCK_VALUES", 1)  # one row at a time
     np.testing.assert_allclose(model.instance_decision_function(bags), scores, rtol=1e-9)
 
 

@@ -42,7 +42,7 @@ except ImportError:  # it is optional
 import bagwise
 from bagwise import Bags, io, persistence
 from bagwise.bags import check_bags
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.arrays import PER_BAG, PER_INSTANCE
 from bagwise.preprocessing import PerInstance
 
 _SPECIAL = [b"\xff" * 8, b"\x00" * 8, b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80", b"\x01", b"\x7f"]

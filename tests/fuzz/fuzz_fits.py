@@ -6,9 +6,10 @@ and what happened. ``--first N --count M --out FOLDER`` runs a part and writes i
 ``--merge FOLDER`` prints their sum as a table.
 
 The data: 2 to 4 classes, scales 1e-150 to 1e150, offsets up to 1e8 times the spread, constant,
-repeated and binary features, float16 to float64, dense and CSR, C from 1e-8 to 1e8. A fit must
-converge, warn, or raise an error of bagwise that names a parameter, a bag or a remedy. A score may
-not be NaN, no objective may be above that of w = 0, and a second fit must give the same bits.
+repeated and binary features, float16 to float64, dense and CSR, C from 1e-8 to 1e8, and labels of
+some instances. A fit must converge, warn, or raise an error of bagwise that names a parameter, a
+bag or a remedy. A score may not be NaN, no objective may be above that of w = 0, and a second fit
+must give the same bits.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from sklearn.base import clone
 from sklearn.multioutput import MultiOutputClassifier
 
 from bagwise import (
+    AutoBagRegressor,
+    AutoBagSurvival,
     BagKernelRegressor,
     Bags,
     BagSurvival,
@@ -57,7 +60,7 @@ _LIST = [
     *(LabelProportionLogistic(), LabelProportionLogistic(unit_norm=False)),
     *(WitnessRegressor(kernel="linear"), MeanRegressor(), BagKernelRegressor()),
     *(StatisticsForestRegressor(), CompositionRegressor(), OrdinalBagClassifier()),
-    *(BagSurvival(times=2), CoxBag()),
+    *(BagSurvival(times=2), CoxBag(), AutoBagRegressor(), AutoBagSurvival()),
     *(MultiOutputClassifier(model) for model in (LabelSVC(kernel="linear"), estimators()[-1])),
 ]
 _FOREIGN = (
@@ -66,6 +69,7 @@ _FOREIGN = (
     *("need at least one array", "zero-size array", "out of bounds", "input x contains"),
 )
 _MOST_BAGS = 10  # oddities show in the smallest problems, and more of them fit into an hour
+_KNOWN = 0.15  # probability that the first instances of some bags are labeled
 _ABOVE_ZERO = 1e-6  # of the objective at w = 0: rounding of a sum of losses
 
 
@@ -85,8 +89,13 @@ def odd_bags(rng: random.Random) -> tuple[Bags, Array, list[str]]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         for name in told:
             X = _ODDITIES[name][1](X, draw)
+    known = None
+    if rng.random() < _KNOWN:
+        told.append("known")
+        known = np.full(offsets[-1], np.nan)
+        known[offsets[:-1]] = np.where(draw.random(len(y)) < 0.5, y, np.nan)
     ids = [f"b{i}" for i in range(len(y))]
-    return Bags(X, offsets, ids=ids), y, told
+    return Bags(X, offsets, ids=ids, known_labels=known), y, told
 
 
 def _constant(X: Array, draw: Any) -> Array:

@@ -25,7 +25,7 @@ from bagwise import Bags, InstanceSVC, io
 
 SEED = 14
 # Seconds each on one core; three times as many cases with --full.
-SHORT = {"files": 1_000, "fits": len(fuzz_fits._LIST)}
+SHORT = {"files": 400, "fits": len(fuzz_fits._LIST)}
 
 
 @pytest.mark.parametrize("name", SHORT)

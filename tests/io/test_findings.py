@@ -7,13 +7,7 @@ import scipy.sparse as sp
 
 from bagwise import Bags
 from bagwise.io import _limits
-from bagwise.io.findings import (
-    find_numbers,
-    guess_roles,
-    has_decimal_commas,
-    look_at,
-    read_table,
-)
+from bagwise.io.findings import find_numbers, guess_roles, has_decimal_commas, look_at, read_table
 
 
 def flawed(store=np.asarray):

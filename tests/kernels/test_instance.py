@@ -18,7 +18,7 @@ from bagwise.kernels import (
     settle_gamma,
     squared_distances,
 )
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_scale_of_many_rows_is_computed_in_blocks(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32) + 3
     weights = 1.0 + np.arange(50) % 3
     whole = settle_gamma("scale", X, weights, None)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 7 * 8 * 4)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 7 * 8 * 4)
     assert settle_gamma("scale", X, weights, None) == whole
 
 

@@ -4,12 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import Bags, WitnessSVC, audit, make_pipeline
+from bagwise.crossfit import folds, out_of_fold_scores
 from bagwise.crossfit.sites import count_patients, is_associated, leave_one_site_out
 from bagwise.metrics import bound_auc_of
-from bagwise.model_selection.audit import auc_within
+from bagwise.model_selection.audit import _CHEAP, _describe
+from bagwise.model_selection.by_site import auc_within
 
 
 def draw_study(n=80, n_sites=4, confounded=0.0, shift=0.0, signal=1.0, seed=0, slides=1):
@@ -59,20 +62,28 @@ def test_whole_sites_are_left_out():
 
 
 def test_confounding_raises_an_alarm_and_its_absence_does_not():
-    confounded = audit(*draw_study(120, confounded=0.9, shift=3.0, signal=0.3), n_permutations=60)
+    confounded = audit(*draw_study(120, confounded=0.9, shift=3.0, signal=0.3), n_permutations=39)
     assert confounded.alarm
     assert confounded.unseen.value < confounded.folds.value - 0.1
     assert confounded.predictability > 0.7
     assert "falls to" in confounded.verdict
-    for options in ({}, {"shift": 3.0}, {"confounded": 0.9}):
-        found = audit(*draw_study(120, signal=2.0, **options), n_permutations=60)
+    for options in ({"shift": 3.0}, {"confounded": 0.9}):
+        found = audit(*draw_study(120, signal=2.0, **options), n_permutations=39)
         assert not found.alarm, options
 
 
 def test_with_two_sites_the_pairs_of_one_site_raise_it():
-    found = audit(*draw_study(120, 2, confounded=0.8, shift=2.0), n_permutations=60)
+    found = audit(*draw_study(120, 2, confounded=0.8, shift=2.0), n_permutations=39)
     assert found.alarm
-    assert found.p_within <= 0.025 < found.p_unseen
+    assert found.p_within <= 0.025
+
+
+def test_the_label_of_the_first_bag_does_not_matter():
+    bags, y = draw_study(60, 2, signal=3.0)
+    one, other = (audit(bags, label, n_permutations=9) for label in (y, 1 - y))
+    assert one.folds.value == pytest.approx(other.folds.value, abs=1e-9)
+    assert one.folds.value > 0.8
+    assert (one.p_within, one.p_unseen) == (other.p_within, other.p_unseen)
 
 
 def test_slides_of_a_patient_are_permuted_together_and_results_repeat():
@@ -109,7 +120,27 @@ def test_any_model_is_audited_in_a_pipeline():
     model = make_pipeline(StandardScaler(), WitnessSVC(kernel="linear", pos_label="yes"))
     found = audit(bags, np.array(["no", "yes"])[y], model, n_permutations=2, n_jobs=1)
     assert found.model == repr(model)
-    assert found.positive == "yes"
+    assert found.classes == ["no", "yes"]
+
+
+def test_several_classes_are_averaged_one_against_the_rest():
+    bags, y = draw_study(90, 3, signal=3.0)
+    z = np.where(y == 1, "ill", np.where(np.arange(90) % 2, "well", "unclear"))
+    found = audit(bags, z, n_permutations=3)
+    labels = np.unique(z, return_inverse=True)[1]
+    scores = out_of_fold_scores(_CHEAP, _describe(bags), labels, None, folds(bags, labels, 5, 0))
+    each = [roc_auc_score(z == name, scores[:, k]) for k, name in enumerate(np.unique(z))]
+    assert found.folds.value == pytest.approx(np.mean(each), abs=1e-9)
+    one = [auc_within(z == name, scores[:, k], bags.sites, bags.groups)
+           for k, name in enumerate(np.unique(z))]  # fmt: skip
+    np.testing.assert_allclose(found.within, np.mean(one, axis=0))
+    assert found.unseen.low < found.unseen.value < found.unseen.high
+    assert sum(site.n_bags for site in found.sites) == 90
+    assert sum(site.counts["ill"] for site in found.sites) == y.sum()
+    model = WitnessSVC(kernel="linear")
+    assert audit(bags, z, model, n_permutations=0, n_jobs=1).p_unseen is None
+    tied = audit(bags, np.where(bags.sites == "north", z, "well"), n_permutations=1)
+    assert {site.note for site in tied.sites} >= {"only bags of the class well"}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +148,7 @@ def test_any_model_is_audited_in_a_pipeline():
     [
         ("have no sites", lambda bags, y: (bags.replace(sites=None), y)),
         ("All bags come from the site 'a'", lambda bags, y: (bags.replace(sites=["a"] * 20), y)),
-        ("two classes, there are 3", lambda bags, y: (bags, np.arange(20) % 3)),
+        ("All bags are of the class", lambda bags, y: (bags, np.zeros(20))),
         ("y has 3 labels", lambda bags, y: (bags, [0, 1, 1])),
         (
             "1 group has bags of different sites: 'p'",

@@ -78,14 +78,6 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
     np.testing.assert_array_equal(model.decision_function(bags), expected)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        WitnessSVC(kernel="linear"),
-        MICA(),
-        BagKernelSVC(),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("model", [WitnessSVC(kernel="linear"), MICA(), BagKernelSVC()], ids=repr)
 def test_what_needs_more_than_a_gram_matrix_is_fitted_alone(model):
     assert not can_share(model)

@@ -29,6 +29,20 @@ def test_landmarks_find_what_the_worst_instance_decides():
     assert np.mean(keys == worst) > 0.85
 
 
+def test_instances_are_discovered_against_bags_without_an_event_until_then():
+    bags, y = planted()
+    new, truth = planted(200, seed=1, until=1e9)  # nobody is censored
+    model = BagSurvival().fit(bags, y).calibrate_instances(bags, y)
+    earliest = np.minimum.reduceat(model.discover_times(new), new.offsets[:-1])
+    for t in model.times_:
+        assert np.mean(earliest[truth[:, 1] > t] <= t) < 0.2
+    assert np.mean(np.isfinite(earliest[truth[:, 1] <= model.times_[0]])) > 0.5
+    known = bags[y[:, 0] == 1], y[y[:, 0] == 1]
+    model.calibrate_instances(*known)
+    reference = [len(member.instance_reference_) for member in model.estimators_]
+    assert reference == [int(np.sum(known[1][:, 1] > t)) for t in model.times_]
+
+
 def test_cox_finds_what_the_mean_decides():
     bags, y = planted(aggregate=np.mean)
     new, truth = planted(seed=1, aggregate=np.mean)
@@ -94,7 +108,7 @@ def test_what_cannot_be_learned_is_said():
         times[3, 1] = wrong
         with pytest.raises(ValueError, match=says):
             CoxBag().fit(bags, times)
-    with pytest.raises(ValueError, match="numbers: could not convert string to float: '"):
+    with pytest.raises(ValueError, match=r"An event is 0 .*'p0'.* is 'no'"):
         CoxBag().fit(bags, np.where(y[:, [0, 0]] > 0, "yes", "no"))
     few = y.copy()
     few[np.flatnonzero(y[:, 0])[5:], 0] = 0

@@ -30,6 +30,16 @@ def test_a_threshold_with_one_bag_is_skipped_with_a_warning():
     assert set(model.predict(bags)) <= {0, 1}
 
 
+def test_a_threshold_that_nothing_ranks_is_named():
+    bags, y = planted_bags(3, n_bags=60)
+    rest = np.flatnonzero(y > 0)
+    y[rest] = np.random.default_rng(3).permutation(y[rest])  # nothing tells grades 1 and 2 apart
+    with pytest.warns() as caught:
+        OrdinalBagClassifier().fit(bags, y)
+    (said,) = [str(each.message) for each in caught]
+    assert said.startswith("Grade 2 or more is ranked no better than by chance (AUC 0.")
+
+
 @pytest.mark.parametrize(
     "estimator",
     [StatisticsLogistic(), make_pipeline(PerInstance(StandardScaler()), StatisticsLogistic())],

@@ -13,13 +13,7 @@ import bagwise
 from bagwise import Graph, WitnessSVC
 from bagwise.io import FormatError
 from bagwise.persistence import UnsavableError, archive, encoding
-from bagwise.persistence.encoding import (
-    decode,
-    encode,
-    find_class,
-    holds_sklearn,
-    name_of_class,
-)
+from bagwise.persistence.encoding import decode, encode, find_class, holds_sklearn, name_of_class
 from bagwise.testing._problems import planted_bags
 
 

@@ -73,14 +73,7 @@ def test_a_wrong_attribute_is_found(name, attribute, value, message, fitted):
 
 @pytest.mark.parametrize("name", ["linear", "rbf", "bags", "neighbors", "trees"])
 def test_every_attribute_that_scores_need_is_asked_for(name, fitted):
-    told = {
-        "objective_",
-        "gap_",
-        "n_iter_",
-        "history_",
-        "instance_weights_",
-        "support_",
-    }
+    told = {"objective_", "gap_", "n_iter_", "history_", "instance_weights_", "support_"}
     learned = [key for key in vars(fitted(name)) if key.endswith("_") and key not in told]
     for attribute in learned:
         model = fitted(name)

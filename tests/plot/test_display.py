@@ -9,10 +9,8 @@ from bagwise import AnnealedLabelSVC, InstanceSVC, MeanSVC
 from bagwise.datasets import make_slide_bags
 from bagwise.model_selection import compare, rank_methods
 from bagwise.plot import (
-    ContributionDisplay,
     ImportanceDisplay,
     RocDisplay,
-    TopInstancesDisplay,
     annealing_path,
     compared_models,
     compared_times,
@@ -41,13 +39,7 @@ def model_and_bags():
     return InstanceSVC(kernel="linear").fit(bags, y), bags, y
 
 
-def pictures(bags):
-    return np.zeros((bags.n_instances, 4, 4))
-
-
 FIGURES = {
-    "top": lambda m, b, y: TopInstancesDisplay.from_estimator(m, b, pictures(b)).figure_,
-    "contributions": lambda m, b, y: ContributionDisplay.from_estimator(m, b, bag=0).figure_,
     "importance": lambda m, b, y: ImportanceDisplay.from_estimator(m, b, y).figure_,
     "roc": lambda m, b, y: RocDisplay.from_estimator(m, b, y).plot(name="$x$").figure_,
     "heat map": lambda m, b, y: heatmap(b, m.instance_decision_function(b), "$x$"),

@@ -3,28 +3,26 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import WitnessSVC
-from bagwise.plot import ContributionDisplay, ImportanceDisplay
+from bagwise.plot import ImportanceDisplay
+from bagwise.plot.features import contributions, mean_instance, name_contributions
 
 
-def test_contributions_sum_to_the_difference_from_the_mean(fitted):
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_contributions_sum_to_the_difference_from_the_mean(fitted, as_sparse):
     model, bags, _ = fitted
-    shown = ContributionDisplay.from_estimator(model, bags, bag=3, top=bags.n_features)
-    row = bags.X[bags.offsets[3] + model.key_instances(bags[3:4])[0]]
-    assert shown.values.sum() == pytest.approx(model.coef_[0] @ (row - bags.X.mean(axis=0)))
-    assert np.all(np.diff(np.abs(shown.values)) <= 0)
+    given = bags.replace(X=sp.csr_array(bags.X)) if as_sparse else bags
+    values = contributions(model.coef_[0], given, 3, mean_instance(given))
+    expected = model.coef_[0] @ (bags.X[3] - bags.X.mean(axis=0))
+    assert values.sum() == pytest.approx(expected)
 
 
-def test_sparse_rows_contribute_the_same(fitted):
-    model, bags, _ = fitted
-    one = ContributionDisplay.from_estimator(model, bags)
-    other = ContributionDisplay.from_estimator(model, bags.replace(X=sp.csr_array(bags.X)))
-    assert one.values == pytest.approx(other.values)
-
-
-def test_kernels_have_no_contributions(fitted):
-    _, bags, y = fitted
-    with pytest.raises(ValueError, match="kernel='linear' only"):
-        ContributionDisplay.from_estimator(WitnessSVC().fit(bags, y), bags)
+def test_the_largest_contributions_are_named_and_kernels_have_none(fitted):
+    model, bags, y = fitted
+    named = name_contributions(model, bags, 3, mean_instance(bags))
+    sizes = [abs(value) for _, value in named]
+    assert sizes == sorted(sizes, reverse=True)
+    kernel = WitnessSVC().fit(bags, y)
+    assert name_contributions(kernel, bags, 3, mean_instance(bags)) is None
 
 
 def test_the_only_feature_that_matters_is_the_first_one_drawn():

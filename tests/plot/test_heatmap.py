@@ -7,13 +7,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from bagwise.bags import Bags
 from bagwise.datasets import make_slide_bags
 from bagwise.plot import heatmap
-from bagwise.plot.heatmap import (
-    color_limits,
-    color_scale,
-    instance_colors,
-    patch_side,
-    place_parts,
-)
+from bagwise.plot.heatmap import color_limits, color_scale, instance_colors, patch_side, place_parts
 
 
 @pytest.fixture(scope="module")

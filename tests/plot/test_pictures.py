@@ -10,39 +10,18 @@ import pytest
 import scipy.sparse as sp
 from matplotlib.image import imsave
 
-from bagwise import Bags, WitnessSVC
-from bagwise.datasets import load_digits_bags, make_slide_bags
-from bagwise.plot import TopInstancesDisplay, image_bags, slide_tiles
+from bagwise import Bags
+from bagwise.datasets import make_slide_bags
+from bagwise.plot import image_bags, slide_tiles
+from bagwise.plot.pictures import picture_of
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    bags, y = load_digits_bags(n_bags=20)
-    return WitnessSVC(kernel="linear").fit(bags, y), bags
-
-
-def test_the_highest_instance_comes_first(fitted):
-    model, bags = fitted
-    images = bags.X.reshape(-1, 8, 8)
-    shown = TopInstancesDisplay.from_estimator(model, bags, images, top=5)
-    best = int(model.instance_decision_function(bags).argmax())
-    assert np.array_equal(shown.pictures[0], images[best])
-    assert len(shown.ax_.images) == 5
-
-
-def test_pictures_may_be_files_or_come_from_a_function(fitted, tmp_path):
-    model, bags = fitted
-    best = int(model.instance_decision_function(bags).argmax())
-    imsave(tmp_path / "one.png", bags.X[best].reshape(8, 8))
-    files = [str(tmp_path / "one.png")] * bags.n_instances
-    shown = TopInstancesDisplay.from_estimator(model, bags, files, top=1)
-    assert shown.pictures[0].shape[:2] == (8, 8)
-    asked = []
-    ask = lambda row: asked.append(row) or np.ones((2, 2))  # noqa: E731
-    TopInstancesDisplay.from_estimator(model, bags, ask, top=1)
-    assert asked == [best]
+def test_pictures_may_be_files_or_come_from_a_function(tmp_path):
+    imsave(tmp_path / "one.png", np.eye(8))
+    assert picture_of([str(tmp_path / "one.png")] * 3, 3)(1).shape[:2] == (8, 8)
+    assert picture_of(lambda row: [[row]], 3)(2).tolist() == [[2]]
     with pytest.raises(ValueError, match="3 images for"):
-        TopInstancesDisplay.from_estimator(model, bags, np.zeros((3, 8, 8)))
+        picture_of(np.zeros((3, 8, 8)), 4)
 
 
 @pytest.fixture
@@ -117,15 +96,12 @@ def test_every_instance_is_drawn_with_its_own_pixels(bags):
     np.testing.assert_allclose(drawn, ink)
 
 
-def test_a_bag_is_a_row_and_large_ones_go_on_in_the_next_row(bags):
+def test_a_bag_is_a_row(bags):
     corners = [corner(image) for image in image_bags(bags, (3, 4)).axes[0].images]
     tops = [top for _, top in corners]
     assert tops[0] == tops[1] == tops[2] < tops[3] < tops[4] == tops[5]
     assert [left for left, _ in corners[:3]] == pytest.approx([0, 1.12, 2.24])
     assert corners[3][0] == corners[4][0] == 0
-    corners = [corner(image) for image in image_bags(bags, (3, 4), columns=2).axes[0].images]
-    assert corners[2][0] == corners[0][0]
-    assert corners[0][1] < corners[2][1] < corners[3][1]
 
 
 def test_marks_lie_on_the_instances_they_name(bags):
@@ -133,9 +109,6 @@ def test_marks_lie_on_the_instances_they_name(bags):
     corners = [corner(image) for image in figure.axes[0].images]
     assert patches(figure, "the model's choice") == [corners[2], corners[4]]
     assert patches(figure, "true witness") == [corners[i] for i in np.flatnonzero(LABELS)]
-
-    figure = image_bags(bags, (3, 4), truth=[1, 0, 0, 0, 0, 0])
-    assert patches(figure, "true witness") == [corner(figure.axes[0].images[0])]
 
 
 def test_the_legend_names_only_what_is_shown(bags):
@@ -165,11 +138,9 @@ def test_lists_sparse_and_blank_images_are_drawn(tmp_path):
     [
         ({}, "12 features, which do not fill a square image: pass image_shape"),
         ({"image_shape": (3, 5)}, "12 features, which do not fill a 3 x 5 image"),
-        ({"image_shape": (3, 4), "columns": 0}, "columns must be at least 1"),
-        ({"image_shape": (3, 4), "captions": ["x"]}, "1 captions for 3 bags"),
+        ({"image_shape": (3, 4), "captions": ["x"]}, "inconsistent numbers of samples"),
         ({"image_shape": (3, 4), "chosen": [0, 0]}, "one position per bag"),
         ({"image_shape": (3, 4), "chosen": [0, 1, 0]}, "'b'.* has no instance 1"),
-        ({"image_shape": (3, 4), "truth": [1, 0, 1]}, "one per instance"),
     ],
 )
 def test_bad_input_is_named(bags, arguments, message):

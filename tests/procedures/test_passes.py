@@ -6,7 +6,8 @@ from bagwise.assumptions.soft import SoftLabels
 from bagwise.datasets import make_gaussian_bags
 from bagwise.procedures import passes
 from bagwise.procedures.anneal import Schedule
-from bagwise.rows import Assignment, Labels, Newton, Rows, run
+from bagwise.procedures.run import run
+from bagwise.rows import Assignment, Labels, Newton, Rows
 
 
 def test_a_step_that_raises_the_energy_is_taken_back(monkeypatch):

@@ -6,7 +6,8 @@ import numpy as np
 
 from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.models.markov.looks import NetworkLabels, NetworkProblem
-from bagwise.rows import make_rows, run
+from bagwise.procedures.run import run
+from bagwise.rows import make_rows
 from bagwise.rows.host import BLOCK_BYTES
 from bagwise.solvers.soft_newton import soft_newton, whole_start
 

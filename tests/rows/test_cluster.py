@@ -6,25 +6,35 @@ import signal
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 from bagwise import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     AnnealedWitnessSVC,
+    Annealing,
     Bags,
     InstanceSVC,
     MarkovNetworkClassifier,
     WitnessSVC,
     io,
+    make_pipeline,
 )
 from bagwise.datasets import make_gaussian_bags
 from bagwise.models.markov import descents
 from bagwise.rows import Rows, host
 from bagwise.rows.cluster import RowsOnCluster
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 
-# The other annealed SVMs are in the tests of folders and selections.
-MODELS = [InstanceSVC(), WitnessSVC(), AnnealedProportionSVC(positive_fraction="bags")]
+# The other annealed SVMs are in the tests of folders and selections. Few temperatures: every look
+# is a round through the cluster.
+FEW = Annealing(T0=0.5, cooling=8.0)
+MODELS = [
+    InstanceSVC(),
+    WitnessSVC(),
+    AnnealedProportionSVC(positive_fraction="bags", annealing=FEW),
+]
 LEARNED = ("coef_", "intercept_", "objective_", "gap_", "instance_weights_")
 
 
@@ -39,7 +49,7 @@ def client():
 def small_shards(monkeypatch):
     monkeypatch.setattr(host, "_FEWEST_ROWS", 8)
     monkeypatch.setattr(host, "BLOCK_BYTES", 512)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 2048)
 
 
 def stored(folder, n_classes=2, offset=0.0, dtype=np.float32):
@@ -79,6 +89,19 @@ def test_networks_have_the_same_bits(client, tmp_path, monkeypatch, rule):
     model = MarkovNetworkClassifier(cardinality=rule, alpha=0.1, fit_intercept=True)
     here = model.fit(bags, y).decision_function(bags)
     np.testing.assert_array_equal(model.fit(bags.to("dask"), y).decision_function(bags), here)
+
+
+KNOWING = [*MODELS, MarkovNetworkClassifier(cardinality="ratio", positive_fraction=0.2)]
+
+
+@pytest.mark.parametrize("model", KNOWING, ids=str)
+def test_known_instances_have_the_same_bits(client, tmp_path, monkeypatch, model):
+    monkeypatch.setattr(descents, "MANY_ROWS", 0)
+    bags, y = stored(tmp_path)
+    shown = np.random.default_rng(0).random(bags.n_instances) < 0.2
+    known = np.where(shown, np.load(tmp_path / "planted.bags" / "instance_labels.npy"), np.nan)
+    options = {} if "cardinality" in model.get_params() else {"kernel": "linear", "C": 0.5}
+    same_bits(clone(model).set_params(**options), bags.replace(known_labels=known), y)
 
 
 def test_selections_have_the_same_bits(client, tmp_path):
@@ -124,7 +147,7 @@ def test_classes_and_folds_share_their_passes(client, tmp_path, monkeypatch, n_c
         RowsOnCluster, "run_pass", lambda self, looks: counts.append(len(looks)) or one(self, looks)
     )
     bags, y = stored(tmp_path, n_classes=n_classes)
-    model = AnnealedWitnessSVC(kernel="linear", calibration_cv=3, **options)
+    model = AnnealedWitnessSVC(kernel="linear", calibration_cv=3, annealing=FEW, **options)
     same_bits(model, bags, y)
     assert max(counts) == 3
     assert not options or model.threshold_ == model.fit(bags, y).threshold_
@@ -133,13 +156,26 @@ def test_classes_and_folds_share_their_passes(client, tmp_path, monkeypatch, n_c
 @pytest.mark.torch
 def test_workers_may_keep_their_rows_on_a_device(client, tmp_path):
     bags, y = stored(tmp_path, offset=100.0)
-    for model in (InstanceSVC(kernel="linear"), AnnealedLabelSVC(kernel="linear")):
+    annealed = AnnealedLabelSVC(kernel="linear", annealing=FEW)
+    for model in (InstanceSVC(kernel="linear"), annealed):
         here = model.fit(bags, y).objective_
         there = model.fit(bags.to("dask", device="cpu"), y)
         np.testing.assert_allclose(there.objective_, here, rtol=1e-6)
     with Client(n_workers=1, processes=False, dashboard_address=None):
-        alone = AnnealedLabelSVC(kernel="linear").fit(bags.to("dask", device="cpu"), y)
+        alone = clone(annealed).fit(bags.to("dask", device="cpu"), y)
     np.testing.assert_array_equal(alone.coef_, there.coef_)
+
+
+@pytest.mark.parametrize("where", [None, pytest.param("cpu", marks=pytest.mark.torch)])
+def test_workers_standardize(client, tmp_path, where):
+    bags, y = stored(tmp_path, offset=100.0, dtype=np.float64)
+    model = make_pipeline(StandardScaler(), WitnessSVC(kernel="linear"))
+    expected = model.fit(bags.to("host"), y).decision_function(bags)
+    for there in (bags.to("dask", device=where), bags):
+        np.testing.assert_allclose(model.fit(there, y).decision_function(there), expected, 1e-10)
+    scaled = model[:-1].transform(bags).to("dask", device=where)
+    assert scaled.X.home == "cluster"
+    np.testing.assert_allclose(model[-1].fit(scaled, y).decision_function(scaled), expected, 1e-10)
 
 
 def test_kernels_and_hinges_are_fitted_here(client, tmp_path):

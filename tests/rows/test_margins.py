@@ -7,8 +7,8 @@ import pytest
 
 from bagwise.assumptions import AtLeastOne, ExactlyOne, SoftLabels, SoftWitness
 from bagwise.assumptions.rules import NO_FACTS, Everything, Given, Means
-from bagwise.assumptions.segments import Segments
 from bagwise.assumptions.soft import Hardened
+from bagwise.bags.segments import Segments
 from bagwise.rows import Assignment, Place, Rows, host
 from bagwise.rows._fused import scout, weigh as weigh_compiled
 from bagwise.rows.host import HostBlock

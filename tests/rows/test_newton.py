@@ -9,7 +9,8 @@ from bagwise.datasets import make_slide_bags
 from bagwise.designs import matrix_design
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
-from bagwise.rows import Assignment, Labels, Newton, Place, Rows, make_rows, run
+from bagwise.procedures.run import run
+from bagwise.rows import Assignment, Labels, Newton, Place, Rows, make_rows
 from bagwise.solvers import solve
 from bagwise.tolerances import COARSE, INNER
 from rows.planted import label, plant
@@ -119,3 +120,22 @@ def test_overflow_is_named():
         np.errstate(all="ignore"),
     ):
         solve_by_passes(rows, label(positive, 1e200), Everything())
+
+
+def test_refining_in_float64_keeps_the_hessian(monkeypatch):
+    pytest.importorskip("torch")
+    bags, positive = plant(dtype=np.float16)
+    rows, looks = make_rows(bags.to("cpu").X, bags.offsets), []
+    plain = rows.run_pass
+    monkeypatch.setattr(rows, "run_pass", lambda asked: looks.extend(asked) or plain(asked))
+    newton = Newton(rows, label(positive))
+
+    def fit():
+        view = yield from newton.solve((yield from newton.start(Everything())))
+        return (yield from newton.refine(view))
+
+    view = run(rows, fit())
+    exact = [look.since is not None for look in looks if look.exact]
+    assert exact
+    assert all(exact)  # X'SX of all rows is not made again
+    assert view.gap <= 1e-12 * view.value

@@ -12,6 +12,7 @@ from bagwise import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     AnnealedWitnessSVC,
+    Annealing,
     Bags,
     InstanceSVC,
     WitnessSVC,
@@ -22,7 +23,7 @@ from bagwise.designs import torch as products
 from bagwise.estimators import input
 from bagwise.io import _limits
 from bagwise.reports import report
-from bagwise.rowstores import RowStore, blocks, device
+from bagwise.rowstores import RowStore, base, device
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.files import FileRows
 
@@ -34,7 +35,9 @@ MODELS = [
     WitnessSVC(kernel="linear"),
     AnnealedLabelSVC(kernel="linear", C=0.5),
     AnnealedWitnessSVC(kernel="linear", n_witnesses=2),
-    AnnealedProportionSVC(kernel="linear", positive_fraction="bags"),
+    AnnealedProportionSVC(
+        kernel="linear", positive_fraction="bags", annealing=Annealing(T0=0.5, cooling=8.0)
+    ),
 ]
 
 
@@ -42,7 +45,7 @@ MODELS = [
 def small(monkeypatch):
     """Make blocks of few bags, and pieces of few rows."""
     monkeypatch.setattr(device, "_block_bytes", lambda where: 1 << 12)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 9)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 9)
     monkeypatch.setattr(products, "SHORT_ROWS", 16)
 
 
@@ -62,8 +65,16 @@ def same_bits(model, one, other, y):
     np.testing.assert_array_equal(again.decision_function(other), scores)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("model", MODELS, ids=str)
+def models_and_types():
+    """Yield every model with a type of its own; the other types are slow."""
+    types = [np.float16, np.float32, np.float64]
+    for turn, model in enumerate(MODELS):
+        for i, dtype in enumerate(types):
+            marks = [] if i == turn % len(types) else [pytest.mark.slow]
+            yield pytest.param(model, dtype, id=f"{model}-{dtype.__name__}", marks=marks)
+
+
+@pytest.mark.parametrize(("model", "dtype"), models_and_types())
 def test_streamed_rows_give_the_bits_of_resident_ones(small, model, dtype):
     bags, y = planted(dtype, offset=100.0 if dtype == np.float64 else 0.0)
     resident = bags.to("cpu")
@@ -128,7 +139,7 @@ def test_kernel_matrices_of_streamed_rows(small, kernel):
 
 
 def test_reports_take_rows_in_blocks(small, monkeypatch):
-    for limits in (blocks, _limits):
+    for limits in (base, _limits):
         monkeypatch.setattr(limits, "BLOCK_BYTES", 1 << 11)
     monkeypatch.setattr(input, "MEDIAN_SAMPLE", 64)
     bags, y = planted()

@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_predict
 from bagwise import AnnealedWitnessSVC, Bags, BagStatistics, InstanceSVC, WitnessSVC, io
 from bagwise.io import read_bags, write_bags
 from bagwise.model_selection import compare
-from bagwise.rowstores import blocks, here
+from bagwise.rowstores import base, here
 from bagwise.rowstores.cluster import for_processes
 from bagwise.rowstores.files import FileRows, FileSpan
 
@@ -110,7 +110,7 @@ def test_missing_values_are_named(both):
 
 
 def test_many_rows_of_a_file_stay_there(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "LARGE_SELECTION", 1)
+    monkeypatch.setattr(base, "LARGE_SELECTION", 1)
     rng = np.random.default_rng(0)
     bags = Bags(rng.normal(size=(400, 3)), np.arange(0, 401, 20))
     write_bags(tmp_path / "a.bags", bags, np.arange(20) % 2)
@@ -132,7 +132,7 @@ def test_other_processes_open_files_by_their_paths(tmp_path, monkeypatch):
         write_bags(tmp_path / f"{name}.bags", Bags(X[part], np.arange(0, len(X[part]) + 1, 30)))
     whole, one = io.open(tmp_path)[0].X, io.open(tmp_path / "b.bags")[0].X
     assert for_processes(one, is_finite=True) is one  # which is small
-    monkeypatch.setattr(blocks, "LARGE_SELECTION", 0)
+    monkeypatch.setattr(base, "LARGE_SELECTION", 0)
     for rows, expected in ((whole, X), (one, X[300:]), (one[30:90], X[330:390])):
         written = pickle.dumps(for_processes(rows, is_finite=True))
         assert len(written) < rows.shape[0] * rows.shape[1] * 8
@@ -149,7 +149,7 @@ def test_a_comparison_in_processes_leaves_rows_where_they_are(both, tmp_path, mo
     _, bags, y = both
     write_bags(tmp_path / "a.bags", bags, y)
     stored, _ = read_bags(tmp_path / "a.bags")
-    monkeypatch.setattr(blocks, "LARGE_SELECTION", 0)
+    monkeypatch.setattr(base, "LARGE_SELECTION", 0)
     models, sent = {"SIL": InstanceSVC(kernel="linear")}, []
 
     def note(X, **options):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
+from bagwise import Bags, KeyInstanceSVC
 from bagwise.solvers.column_newton import column_newton, simplex_step, thin_start
 from bagwise.solvers.systems import Systems
 from reference.saddles import BANDS, assignments, clarabel_value, make, with_columns
@@ -33,6 +35,17 @@ def test_a_larger_pool_starts_from_the_smaller_ones_solution():
     cold = column_newton(with_columns(saddle, every[:5]))
     assert warm.upper == pytest.approx(cold.upper, rel=1e-8)
     assert warm.upper <= small.upper * (1 + 1e-12)
+
+
+def test_steps_end_where_margins_of_large_features_are_met_to_the_last_digit():
+    """Planes are above g by rounding then, and a step that promises a rise is none."""
+    rng, offsets, y = np.random.default_rng(2), np.arange(0, 21, 2), np.arange(10) % 2
+    X = rng.normal(size=(20, 4))
+    X[offsets[:-1], 0] += 3 * y
+    model = KeyInstanceSVC(kernel="linear", negatives="bags", threshold=0.0)
+    with pytest.warns(ConvergenceWarning, match="ran out of digits"):
+        model.fit(Bags(1e125 * X, offsets), y)
+    assert max(record.get("solver_steps", 0) for record in model.history_) < 10
 
 
 def test_planes_that_cannot_bind_are_left_out(capfd):

@@ -8,12 +8,7 @@ from hypothesis import given, strategies as st
 
 from bagwise.losses import Hinge
 from bagwise.solvers import dual_cd
-from bagwise.solvers.dual_cd import (
-    best_intercept,
-    coordinate_descent,
-    descend_gram,
-    descend_rows,
-)
+from bagwise.solvers.dual_cd import best_intercept, coordinate_descent, descend_gram, descend_rows
 from reference.program import reference_solution
 
 

@@ -11,20 +11,22 @@ from bagwise.assumptions.count import (
     CountPotential,
     as_potential,
 )
-from bagwise.assumptions.hard import (
+from bagwise.assumptions.inference import BestLabelings, CountInference
+from bagwise.assumptions.posterior import CountPosterior, Posteriors
+from bagwise.assumptions.rules import (
+    NO_FACTS,
     Assumption,
     AtLeastFraction,
     AtLeastOne,
     ExactCounts,
     ExactlyOne,
+    Facts,
     HighestScore,
+    Rule,
     TopMean,
 )
-from bagwise.assumptions.inference import BestLabelings, CountInference
-from bagwise.assumptions.posterior import CountPosterior, Posteriors
-from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
-from bagwise.assumptions.segments import Segments
 from bagwise.assumptions.soft import Softening, SoftLabels, SoftWitness
+from bagwise.bags.segments import Segments
 
 __all__ = [
     "NO_FACTS",

@@ -47,23 +47,13 @@ def _sum_positive(row):
 
 
 @njit(cache=True)
-def at_least(rising, offsets, least, weights, value, count, cut, quota):
-    """RMIMN: S_min(p, least - 1) and S_max(p, least), p the number of positive scores."""
-    for model in range(rising.shape[0]):
-        for bag in range(len(offsets) - 1):
-            sorted_ = _sort_small(rising[model, offsets[bag] : offsets[bag + 1]])
-            positives, needed = _count_positive(sorted_), least[bag]
-            for side in range(2):
-                k = max(positives, needed) if side else min(positives, needed - 1)
-                count[model, side, bag] = k
-                value[model, side, bag] = weights[model, side] + _top_sum(sorted_, k)
-                cut[model, side, bag], quota[model, side, bag] = _cut(sorted_, k)
-
-
-@njit(cache=True)
 def by_table(rising, offsets, start, table, bins, weights, value, count, cut, quota):
-    """Any potential: the best count, from running sums of the sorted scores (Eq. 21)."""
+    """Any potential: the best count, from running sums of the sorted scores (Eq. 21).
+
+    ``start`` has one row per model, or one for all models.
+    """
     for model in range(rising.shape[0]):
+        own = start[min(model, len(start) - 1)]
         for bag in range(len(offsets) - 1):
             sorted_ = _sort_small(rising[model, offsets[bag] : offsets[bag + 1]])
             for side in range(2):
@@ -71,7 +61,7 @@ def by_table(rising, offsets, start, table, bins, weights, value, count, cut, qu
                 for k in range(len(sorted_) + 1):
                     if k > 0:
                         running += sorted_[len(sorted_) - k]
-                    entry = start[bag] + k
+                    entry = own[bag] + k
                     total = running + table[side, entry]
                     if bins[side, entry] >= 0:
                         total += weights[model, bins[side, entry]]
@@ -113,22 +103,6 @@ def _sort_small(part):
             j -= 1
         part[j + 1] = score
     return part
-
-
-@njit(cache=True)
-def _count_positive(sorted_):
-    positives = 0
-    while positives < len(sorted_) and sorted_[len(sorted_) - 1 - positives] > 0.0:
-        positives += 1
-    return positives
-
-
-@njit(cache=True)
-def _top_sum(sorted_, k):
-    total = 0.0
-    for i in range(len(sorted_) - 1, len(sorted_) - 1 - k, -1):
-        total += sorted_[i]
-    return total
 
 
 @njit(cache=True)

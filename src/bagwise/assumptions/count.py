@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions.hard import AtLeastFraction
+from bagwise.assumptions.rules import AtLeastFraction
 
 
 class CountPotential:

@@ -34,6 +34,10 @@ class CountInference:
         The potential.
     offsets : ndarray of int of shape (n_bags + 1,)
         Where each bag starts.
+    kinds : ndarray of int of shape (1 or n_models, n_bags, 3), default=None
+        For bags without their known instances: the size of the whole bag, its number of known
+        positives, and how many instances are unknown. A bag that is all known consists of one
+        instance that never counts.
 
     Examples
     --------
@@ -45,27 +49,29 @@ class CountInference:
     ([3.0, 2.0], [1, 2])
     """
 
-    def __init__(self, potential: Any, offsets: Array) -> None:
+    def __init__(self, potential: Any, offsets: Array, kinds: Array | None = None) -> None:
         self.potential = potential = as_potential(potential)
         self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
-        self.n_bags = len(offsets) - 1
-        self.at_least_one = False
+        self.n_bags, self.kinds = len(offsets) - 1, kinds
         self._work: BestLabelings | None = None
-        self.closed_form = isinstance(potential, AtLeastPotential)
-        if isinstance(potential, AtLeastPotential):
-            self.least = potential.least(self.offsets)
-            self.at_least_one = bool(np.all(self.least == 1))
-        else:
-            self.start, self.table, self.bins = flat_tables(potential, np.diff(self.offsets))
-
-    def bins_used(self) -> Array:
-        """Return which learned weights negative and positive bags use, (2, n_weights)."""
-        return self.bins_allowed_by(self.potential)
+        self.at_least_one = (  # which needs no sorting
+            isinstance(potential, AtLeastPotential)
+            and kinds is None
+            and bool(np.all(potential.least(self.offsets) == 1))
+        )
+        if not self.at_least_one:
+            sizes = np.diff(self.offsets)[None] if kinds is None else kinds
+            flat = flat_tables(potential, sizes.reshape(-1, *sizes.shape[2:]))
+            self.start, self.table, self.bins = flat[0].reshape(-1, self.n_bags), *flat[1:]
 
     def bins_allowed_by(self, other: CountPotential) -> Array:
-        """Return which learned weights have a count that another potential allows as well."""
+        """Return which learned weights have a count that another potential allows, too.
+
+        The result has shape (2, n_weights): one row for negative and one for positive bags.
+        """
         found = np.zeros((2, self.potential.n_weights + 1), dtype=bool)
-        for size in np.unique(np.diff(self.offsets)).tolist():
+        sizes = np.diff(self.offsets) if self.kinds is None else self.kinds[0, :, 0]
+        for size in np.unique(sizes).tolist():
             bins, table = _check_bins(self.potential, size), _check_table(self.potential, size)
             possible = np.isfinite(other.table(size)) & np.isfinite(table)
             for side in range(2):
@@ -93,9 +99,6 @@ class CountInference:
         found = (out.value, out.count, out.cut, out.quota)
         if self.at_least_one:
             kernels.at_least_one(scores, self.offsets, weights, *found)
-        elif self.closed_form:
-            rising = self._sort_large_bags(scores, kernels.INSERTION)
-            kernels.at_least(rising, self.offsets, self.least, weights, *found)
         else:
             rising = self._sort_large_bags(scores, kernels.INSERTION)
             tables = (self.start, self.table, self.bins)
@@ -132,23 +135,35 @@ class CountInference:
 
     def bin_sums(self, best: BestLabelings, amount: Array) -> Array:
         """Return the derivative of sum(amount * best.value) in the learned weights."""
-        if self.closed_form:
+        if self.at_least_one:
             return amount.sum(axis=2)
-        entry = self.start + best.count  # (n_models, 2, n_bags)
+        entry = self.start[:, None] + best.count  # (n_models, 2, n_bags)
         bins = self.bins[np.array([[0], [1]]), entry]
-        sums = np.zeros((len(amount), self.potential.n_weights + 1))  # the last one: no bin
-        for model, row in enumerate(sums):
-            np.add.at(row, bins[model], amount[model])
-        return sums[:, :-1]
+        width = self.potential.n_weights + 1  # the last one: no bin
+        pairs = zip(bins % width, amount, strict=True)
+        return np.stack([np.bincount(b.ravel(), a.ravel(), width)[:-1] for b, a in pairs])
 
 
 def flat_tables(potential: CountPotential, sizes: Array) -> tuple[Array, Array, Array]:
-    """Return each bag's start in the tables of all sizes side by side, the tables, the bins."""
-    distinct, which = np.unique(sizes, return_inverse=True)
-    tables = [_check_table(potential, int(size)) for size in distinct]
-    bins = [_check_bins(potential, int(size)) for size in distinct]
-    start = np.concatenate([[0], np.cumsum(distinct + 1)[:-1]])
-    return start[which], np.hstack(tables), np.hstack(bins)
+    """Return each bag's start in the tables of all sizes side by side, the tables, the bins.
+
+    Rows of three numbers in place of sizes are kinds, as in `CountInference`.
+    """
+    axis = None if sizes.ndim == 1 else 0
+    distinct, which = np.unique(sizes, axis=axis, return_inverse=True)
+    kinds = [(size, 0, size) if axis is None else size for size in distinct.tolist()]
+    tables, bins = zip(*(_table_of(potential, *kind) for kind in kinds), strict=True)
+    start = np.cumsum([0, *(table.shape[1] for table in tables[:-1])])
+    return start[which.ravel()], np.hstack(tables), np.hstack(bins)
+
+
+def _table_of(potential: CountPotential, size: int, first: int, free: int) -> tuple[Array, Array]:
+    """Return table and bins of the counts from the known positives on."""
+    counts = slice(first, first + free + 1)
+    table, bins = _check_table(potential, size)[:, counts], _check_bins(potential, size)[:, counts]
+    if free:
+        return table, bins
+    return np.insert(table, 1, -np.inf, axis=1), np.insert(bins, 1, -1, axis=1)
 
 
 def _check_table(potential: CountPotential, size: int) -> Array:

@@ -24,14 +24,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bagwise.assumptions.hard import AtLeastOne
-from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
-from bagwise.assumptions.segments import Segments, positive_part
-from bagwise.tolerances import MAX_STEPS, NOTHING, PATIENCE, ROUNDING, TINY
+from bagwise.assumptions.rules import NO_FACTS, AtLeastOne, Facts, Rule
+from bagwise.bags.segments import Segments, positive_part
+from bagwise.tolerances import INNER, MAX_STEPS, NOTHING, PATIENCE, ROUNDING, TINY
 
 UNCHANGED = 1e-4  # change of a probability: too small to decide a label
 # Newton's error is squared in every step: after a step of this size it is below rounding.
-_SQUARED = 1e-9
+SQUARED = 1e-9
 _LEAST = 1e-36  # in place of a sum 0, small enough to count as such and to be divided by
 
 
@@ -155,7 +154,13 @@ class SoftLabels(Softening):
             rise = 1 + pull * bags.sum(p * (1 - p)) / temperature
             return mu + pull * (bags.sum(p) - targets), rise
 
-        mu = _find_root(xp, excess, low, high, mu)
+        if xp is np:
+            from bagwise.assumptions._multipliers import find_multipliers
+
+            where = bags.starts, bags.sizes, targets
+            mu = find_multipliers(cost, *where, pull, float(temperature), mu)
+        else:
+            mu = _find_root(xp, excess, low, high, mu)
         p = _sigmoid(xp, (bags.expand(mu) - cost) / temperature)
         return _settle(bags, cost, p, temperature), mu
 
@@ -205,7 +210,8 @@ class SoftWitness(Softening):
             top = bags.max(free)
             e = xp.exp(free - bags.expand(xp.where(top > -np.inf, top, 0.0)))
             left = positive_part(self.n_witnesses - bags.sum(1.0 * full))
-            p = xp.where(full, 1.0, e * bags.expand(left / (bags.sum(e) + TINY)))
+            total = bags.sum(e)  # at least 1 where an instance is free
+            p = xp.where(full, 1.0, e * bags.expand(left / xp.where(total > 0, total, 1.0)))
             if not bool((p > 1).any()):
                 break
             full = full | (p > 1)
@@ -285,7 +291,7 @@ def _sum_to_one(bags: Segments, x: Any) -> Any:
         total, slope = bags.sum(p), bags.sum(p * (1 - p))
         step = -xp.log(total) * total / (slope + TINY) * (slope > 0)
         u = xp.where(live, u * xp.exp(step), u)
-        live = live & (abs(step) > _SQUARED) & (abs(total - 1) > ROUNDING)
+        live = live & (abs(step) > SQUARED) & (abs(total - 1) > ROUNDING)
     return p
 
 
@@ -300,11 +306,11 @@ def _find_root(
         high = xp.where(value > 0, at, xp.minimum(high, at - value))
         step = at - value / slope
         unit = xp.where(abs(at) > 1, abs(at), 1.0)
-        near = abs(step - at) <= _SQUARED * unit
+        near = abs(step - at) <= SQUARED * unit
         newton = near | ((low < step) & (step < high) & (abs(step - at) < 0.5 * moved))
         step = xp.where(newton, step, 0.5 * (low + high))  # or where steps do not shrink
         moved, at = abs(step - at), xp.where(live, step, at)
-        live = live & (moved > xp.where(newton, _SQUARED, 1e-15) * unit)
+        live = live & (moved > xp.where(newton, SQUARED, INNER * ROUNDING) * unit)
         if not bool(live.any()):
             break
     return at

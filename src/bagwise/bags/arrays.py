@@ -1,22 +1,29 @@
-"""Validation of the parts of `Bags`; every error names the bag, the place and the remedy."""
+"""The parts of `Bags`: selections, and checks whose errors name bag, place and remedy."""
 
 from __future__ import annotations
 
 import operator
 from copy import copy
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.ids import as_names, check_hashable, first_missing, is_missing, name_of
+from bagwise.bags.segments import expand, offsets_of
 from bagwise.bags.stored import UncheckedRows
+from bagwise.rowstores import base
 from bagwise.rowstores.base import RowStore
+
+if TYPE_CHECKING:
+    from bagwise.bags.bags import Bags
 
 FLOATS = (np.float64, np.float32, np.float16)
 NUMERIC_KINDS = "fiub"
+PER_BAG = ("ids", "groups", "sites", "bag_features", "priors", "patch_size")
+PER_INSTANCE = ("instance_ids", "instance_labels", "known_labels", "coords", "parts")
 NAMES = ("ids", "instance_ids", "groups", "sites", "parts")
 _FORMS = {"bag_features": "2-D, one row", "coords": "2-D, one position (x, y)"}
 _REBUILD = "Build it again from its entries, for example with scipy.sparse.coo_array."
@@ -218,6 +225,8 @@ def _as_values(name: str, values: Any) -> Array:
     values = np.asarray(values)
     if name == "known_labels":
         return _as_known(values)
+    if name == "bag_features" and values.dtype.kind in "OU":
+        return _as_covariates(values)
     if name in ("priors", "patch_size", *_FORMS) and values.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"{name} must be numbers, got dtype {values.dtype}.")
     return values
@@ -234,6 +243,19 @@ def _as_known(values: Array) -> Array:
     if kinds <= {float} and all(isinstance(value, Real | None) for value in known):
         return np.array([np.nan if value is None else value for value in known], dtype=np.float64)
     raise ValueError("known_labels must be all numbers or all texts; None or NaN is unknown.")
+
+
+def _as_covariates(values: Array) -> Array:
+    """Return numbers, or texts (with numbers written out) if some are; "" or NaN is missing."""
+    given = [None if is_missing(value) or value == "" else value for value in values.flat]
+    strange = [v for v in given if not isinstance(v, str | Real | None)]
+    if strange:
+        raise ValueError(f"bag_features must be numbers or texts, got {strange[0]!r}.")
+    if any(isinstance(value, str) for value in given):
+        texts = ["" if v is None else v if isinstance(v, str) else f"{+v}" for v in given]
+        return np.array(texts).reshape(values.shape)
+    numbers = [np.nan if value is None else value for value in given]
+    return np.array(numbers, dtype=np.float64).reshape(values.shape)
 
 
 def check_priors(priors: Any, ids: Array) -> None:
@@ -274,3 +296,69 @@ def as_indices(key: Any, n_bags: int) -> Array:
     if key.dtype.kind != "b" and outside.any():
         raise IndexError(f"Bag index {key[outside][0]} is out of range for {n_bags} bags.")
     return np.arange(n_bags)[key]
+
+
+def resolve(key: Any, n_bags: int) -> int | slice | Array:
+    """Return a bag number, a slice of step 1, or an array of bag numbers."""
+    if isinstance(key, tuple):  # scikit-learn writes X[key, ...]
+        if not key or not all(_is_full(rest) for rest in key[1:]):
+            raise IndexError("Bags are indexed by bag only; select features on bags.X.")
+        key = key[0]
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        return int(as_indices([key], n_bags)[0])
+    if isinstance(key, slice):
+        start, stop, step = key.indices(n_bags)
+        if step == 1:
+            return slice(start, max(start, stop))
+        key = np.arange(start, stop, step)
+    key = as_indices(key, n_bags)
+    if len(key) and np.all(np.diff(key) == 1):
+        return slice(int(key[0]), int(key[-1]) + 1)
+    return key
+
+
+def _is_full(key: Any) -> bool:
+    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
+
+
+def select(bags: Bags, chosen: slice | Array) -> dict[str, Any]:
+    """Return the arguments of `Bags` for some bags; a slice shares memory with the whole."""
+    rows: slice | Array
+    if isinstance(chosen, slice):
+        first, last = int(bags.offsets[chosen.start]), int(bags.offsets[chosen.stop])
+        rows, offsets = slice(first, last), bags.offsets[chosen.start : chosen.stop + 1] - first
+    else:
+        offsets = offsets_of(bags.sizes[chosen])
+        shift = expand(bags.offsets[:-1][chosen] - offsets[:-1], offsets)
+        rows = shift + np.arange(offsets[-1])
+    attributes = select_attributes(bags, chosen, rows)
+    return {"X": take_rows(bags.X, rows), "offsets": offsets, **attributes}
+
+
+def select_attributes(bags: Bags, chosen: slice | Array, rows: slice | Array) -> dict[str, Any]:
+    """Return the attributes of chosen bags, and of rows; those not given stay None."""
+    keys = dict.fromkeys(PER_BAG, chosen) | dict.fromkeys(PER_INSTANCE, rows)
+    return {name: _pick(getattr(bags, name), key) for name, key in keys.items()}
+
+
+def _pick(values: Any, key: slice | Array) -> Any:
+    return None if values is None else values[key]
+
+
+def _pick_rows(X: Any, rows: Array) -> Any:
+    if not isinstance(X, np.memmap) or len(rows) * X[:1].nbytes < base.LARGE_SELECTION:
+        return X[rows]
+    from bagwise.rowstores.files import FileRows
+
+    return FileRows([X])[rows]
+
+
+def take_rows(X: Any, rows: slice | Array) -> Any:
+    """Return rows of the instances; a slice is a view, and many rows of a file stay there."""
+    if not isinstance(rows, slice):
+        return _pick_rows(X, rows)
+    if not sp.issparse(X):
+        return X[rows]
+    pointers = X.indptr[rows.start : rows.stop + 1]  # SciPy itself would copy the row range
+    entries = slice(pointers[0], pointers[-1])
+    return csr_view(X.data[entries], X.indices[entries], pointers - pointers[0], X.shape[1])

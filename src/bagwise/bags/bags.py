@@ -13,13 +13,22 @@ from numpy.typing import ArrayLike
 
 from bagwise._removed import refuse_parameters
 from bagwise._typing import Array
-from bagwise.bags.arrays import as_attribute, as_feature_names, as_offsets, as_rows, check_priors
+from bagwise.bags.arrays import (
+    PER_BAG,
+    PER_INSTANCE,
+    as_attribute,
+    as_feature_names,
+    as_offsets,
+    as_rows,
+    check_priors,
+    resolve,
+    select,
+    take_rows,
+)
 from bagwise.bags.constructors import Constructors
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.frames import ById, as_frame, as_html
 from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.merging import Merging
-from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
 from bagwise.rowstores import RowStore, place_rows
 
@@ -51,7 +60,7 @@ class Bags(Constructors, Merging):
     groups : array-like of shape (n_bags,), default=None
         Groups of bags that a split must keep together, such as the slides of a patient.
     bag_features : array-like of shape (n_bags, n_bag_features), default=None
-        Covariates of the bag itself.
+        Covariates of the bag itself: numbers, or texts such as the stage of a disease.
     priors : array-like of shape (n_bags,), default=None
         Expected fraction of positive instances in the bag, in [0, 1].
     instance_labels : array-like of shape (n_instances,), default=None
@@ -253,12 +262,7 @@ class Bags(Constructors, Merging):
         return replace(self, **changes)
 
     def to(
-        self,
-        where: str,
-        *,
-        device: str | None = None,
-        memory: float | None = None,
-        **removed: Any,
+        self, where: str, *, device: str | None = None, memory: float | None = None, **removed: Any
     ) -> Bags:
         """Return the same bags with their instances somewhere else.
 

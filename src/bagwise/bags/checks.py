@@ -17,7 +17,7 @@ from bagwise.bags.ids import name_of
 from bagwise.bags.segments import bag_of_row
 from bagwise.bags.stored import verify, verify_bags
 from bagwise.errors import Message, SingleInstanceWarning, Step
-from bagwise.rowstores.blocks import is_mapped, map_ranges, row_blocks
+from bagwise.rowstores.base import is_mapped, map_ranges, row_blocks
 
 
 def check_bags(bags: Any, *, finite: bool = True) -> Bags:

@@ -9,7 +9,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.arrays import NAMES, NUMERIC_KINDS, as_array, as_rows, check_members, in_range
+from bagwise.bags.arrays import (
+    NAMES,
+    NUMERIC_KINDS,
+    PER_BAG,
+    PER_INSTANCE,
+    as_array,
+    as_rows,
+    check_members,
+    in_range,
+)
 from bagwise.bags.ids import as_names, constant_within, factorize, is_missing, name_of
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, list_names, suggestion
@@ -18,9 +27,7 @@ if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
 
-PER_BAG = ("ids", "groups", "sites", "bag_features", "priors", "patch_size")
-PER_INSTANCE = ("instance_ids", "instance_labels", "known_labels", "coords", "parts")
-WIDE = ("bag_features", "coords")  # numbers in several columns; all others are one column
+WIDE = ("bag_features", "coords")  # in several columns; all others are one column
 
 
 # A list of arrays --------------------------------------------------------------------------------
@@ -121,7 +128,11 @@ def read_columns(
         start = f"Column {bag!r} holds the bags and the labels: name another one with "
         raise ValueError(Message(start, Argument("bag"), " or ", Argument("label"), "."))
     attributes = {
-        name: _numbers(frame, column) if name in WIDE else _column(frame, column)
+        name: frame[column].to_numpy()
+        if name == "bag_features"
+        else _numbers(frame, column)
+        if name in WIDE
+        else _column(frame, column)
         for name, column in columns.items()
     }
     return _column(frame, bag), None if label is None else _column(frame, label), attributes

@@ -19,7 +19,7 @@ from bagwise._typing import Array
 from bagwise.bags.bags import Bags
 from bagwise.bags.segments import bag_index
 from bagwise.errors import list_names
-from bagwise.rowstores.blocks import count_rows, row_blocks
+from bagwise.rowstores.base import count_rows, row_blocks
 
 _SUSPICIOUS_AUC = 0.99  # of one feature alone; real ones hardly reach it on real data
 FEWEST = 3  # bags that must differ from the others: fewer are coincidence

@@ -18,7 +18,7 @@ from bagwise._typing import Array
 from bagwise.bags.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_mean
 from bagwise.bags.without import equal_sizes
-from bagwise.rowstores.blocks import count_rows
+from bagwise.rowstores.base import count_rows
 
 PLAIN = ("min", "max", "mean", "std")
 PRESETS = {

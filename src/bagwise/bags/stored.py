@@ -82,7 +82,7 @@ def check_block(sums: list[int], i: int, block: Any, error: Callable[[str], Exce
 
 def verify_bags(bags: Bags) -> None:
     """Verify all files that bags lie in."""
-    from bagwise.bags.forms import PER_INSTANCE  # which imports what checks rows
+    from bagwise.bags.arrays import PER_INSTANCE  # which imports what checks rows
 
     X = bags.X
     parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)

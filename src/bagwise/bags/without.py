@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.bags.arrays import select_attributes
 from bagwise.bags.bags import Bags
 from bagwise.bags.segments import bag_index, expand, offsets_of
-from bagwise.bags.selection import select_attributes
-from bagwise.rowstores.blocks import count_rows
+from bagwise.rowstores.base import count_rows
 
 
 def score_without_each(score: Callable[[Bags], Array], bags: Bags) -> Array:

@@ -99,7 +99,10 @@ def judge(data: BenchData, cell: Cell, _: Deadline = NEVER) -> dict[str, Any]:
     if inner is not None:
         metrics |= measure_calibrated(data.y[test], scores + shift, y, inner, model.classes_)
         result["inner"] = bag_measures(y, inner - shift, model.classes_, SELECTABLE)
-    result["metrics"] = {name: _drop_infinite(value) for name, value in metrics.items()}
+    result["metrics"] = {
+        name: value if value is not None and np.isfinite(value) else None
+        for name, value in metrics.items()
+    }
     return result
 
 
@@ -117,10 +120,6 @@ def _calibrate_inside(model: Any, cell: Cell, data: BenchData, train: Array) -> 
     shift = best_threshold(inner, y == classes[1], np.ones(len(y)))
     model.set_params(threshold=shift)
     return inner, shift
-
-
-def _drop_infinite(value: float | None) -> float | None:
-    return value if value is not None and np.isfinite(value) else None
 
 
 def _fit(model: Any, data: BenchData, train: Array, key: tuple[Any, ...]) -> float:

@@ -12,13 +12,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bench.spec import DataEntry
 from bagwise.bench.splits import Protocol, digest
-from bagwise.datasets import (
-    fetch,
-    load_digits_bags,
-    load_webkb,
-    make_gaussian_bags,
-    make_toy2d,
-)
+from bagwise.datasets import fetch, load_digits_bags, load_webkb, make_gaussian_bags, make_toy2d
 from bagwise.graphs import Graph
 
 
@@ -34,7 +28,7 @@ class BenchData:
     def thin_out(self, n_bags: int) -> BenchData:
         """Return about ``n_bags`` of the bags: the smallest ones, equally many per class."""
         classes = np.unique(self.y)
-        each = max(10, n_bags // len(classes))  # two folds with two inner folds need some of each
+        each = max(10, n_bags // len(classes))  # two folds with five inner folds need some of each
         order = np.argsort(self.bags.sizes, kind="stable")
         kept = [order[self.y[order] == label][:each] for label in classes]
         rows = np.sort(np.concatenate(kept))

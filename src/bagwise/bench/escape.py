@@ -40,12 +40,6 @@ def for_spreadsheet(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", cell)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) and not _is_number(text) else text
+    from bagwise.io.tables import is_number  # which bagwise --help does not need
 
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) and not is_number(text) else text

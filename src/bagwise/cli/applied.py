@@ -14,7 +14,7 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags.ids import resolve_names
-from bagwise.cli.labels import cut_labels, need_labels, read_times
+from bagwise.cli.labels import cut_labels, need_labels
 from bagwise.cli.options import split_names
 from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
 from bagwise.cli.places import Place
@@ -35,8 +35,7 @@ from bagwise.cli.source import (
 
 _OUT = "Write all rows to a .csv, .tsv, .json or .parquet file."
 Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", help=_OUT, callback=check_writable(*RECORD_SUFFIXES)),
+    Path | None, typer.Option("--out", "-o", help=_OUT, callback=check_writable(*RECORD_SUFFIXES))
 ]
 Only = Annotated[
     list[str] | None,
@@ -81,21 +80,20 @@ class ApplyOptions:
             raise missing_file(self.model)
         description, model = describe(self.model), bagwise.load(self.model)
         columns |= {"bag": self.bag, "only": only or None, "instance_ids": self.instance_id}
-        times = {role: columns.pop(role, None) for role in ("duration", "event")}
-        wanted = "label" in columns
+        times = {role: columns.pop(role, None) for role in ("event", "duration")}
+        if description.get("task") == "times" and "label" in columns:
+            notes = description["notes"]
+            columns["label"] = tuple(own or notes.get(role) for role, own in times.items())
         unit = self.unit or description["notes"].get("unit")
         if unit is not None:  # names of units are no names of bags in files
             columns |= {"groups": unit_column(unit), "only": None}
-        if description.get("task") == "times" and wanted:
-            bags, y = self._read_times(description, columns, times, check)
-        else:
-            bags, y = self._read(description, columns, check)
-        kinds = description["notes"].get("covariates")
-        if kinds:
+        bags, y = self._read(description, columns, check)
+        covariates = description["notes"].get("covariates")
+        if covariates:
             from bagwise.io.covariates import attach_covariates
 
             named = self.bag or description["notes"].get("bag")
-            bags, _ = attach_covariates(bags, self.labels or self.data, [*kinds], named, kinds)
+            bags = attach_covariates(bags, self.labels or self.data, covariates, named)
         if unit is not None and bags.groups is None:
             what = f"the model is for bags merged by {unit}, and {self.data} has no such column"
             raise typer.BadParameter(f"{what}: name it with --unit.")
@@ -136,19 +134,6 @@ class ApplyOptions:
         columns["labels"] = self.labels
         regroup = self.regroup or (format in TABLES and notes.get("regroup", False))
         return read_bags(self.data, format, regroup, check=check, **columns)
-
-    def _read_times(
-        self, description: dict[str, Any], columns: dict[str, Any], times: Any, check: bool
-    ) -> tuple[Any, Any]:
-        """Read events and times, one column after the other."""
-
-        def read_one(column: str, _: str) -> tuple[Any, Any]:
-            bags, y = self._read(description, {**columns, "label": column}, check)
-            return bags, need_labels(y, self.data)
-
-        notes = description["notes"]
-        duration, event = (times[role] or notes.get(role) for role in ("duration", "event"))
-        return read_times(read_one, (duration, event))
 
     def _find_dropped(self, format: str, dropped: list[str]) -> list[str]:
         """Return the columns of this file that fit left out though readers know their names."""
@@ -193,10 +178,11 @@ class Applied:
     def at(self, place: Place) -> Iterator[Applied]:
         """Yield the model with its bags on a GPU or a cluster."""
         place.check(self.classifier)
-        if place and hasattr(self.model, "steps"):
+        steps = self.model[:-1] if hasattr(self.model, "steps") else ()
+        if place and not all(getattr(step, "_follows_rows", False) for step in steps):
             raise typer.BadParameter(
-                f"{place.flag}: this model scales or imputes features, which happens in memory "
-                "here."
+                f"{place.flag}: this model prepares features by more than standardizing, which "
+                "happens in memory here."
             )
         with place.move(self.bags) as there:
             yield replace(self, bags=there)
@@ -241,6 +227,11 @@ class Applied:
         if self.classifier.task != "classes":
             return 1
         return 1 if self.description["positive_class"] in (None, self.classes[1]) else -1
+
+    @property
+    def answer(self) -> str:
+        """What the column of predictions is called."""
+        return {"numbers": "number", "times": "risk"}.get(self.classifier.task, "label")
 
     def scores(self, values: Any) -> dict[str, Any]:
         """Name the columns of scores: one toward the positive class, or one per class."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
@@ -65,38 +64,20 @@ def audit(
     if as_json:
         output.show_json(found.to_dict())
         return
-    output.show(_numbers(found))
-    output.show(site_table(found.sites, found.positive))
+    title = f"{found.model}: {found.n_bags} bags, {len(found.sites)} sites"
+    output.show(output.fact_table(dict(found.lines()), title))
+    output.show(_site_table(found.sites))
     output.say(escape(found.verdict))
 
 
-def _numbers(found: Any) -> Table:
-    title = f"{escape(found.model)}: {found.n_bags} bags, {len(found.sites)} sites"
-    table = output.plain_table("", "value", right=("value",), title=title)
-    for name, value in found.lines():
-        table.add_row(escape(name), escape(value))
-    return table
-
-
-def site_table(sites: Any, positive: Any) -> Table:
-    """Return the table of sites: bags, those of a class, and the AUC known and unseen."""
-    numbers = ("bags", f"of {positive}", "AUC of folds", "AUC unseen")
+def _site_table(sites: Any) -> Table:
+    """Return the table of sites: bags by class, and the AUC known and unseen."""
+    numbers = ("bags", "AUC of folds", "AUC unseen")
     table = output.plain_table("site", *numbers, right=numbers)
     for site in sites:
         known, unseen = (str(rate or "") for rate in (site.known, site.unseen))
-        cells = (str(site.n_bags), str(site.n_positive), known, unseen or site.note)
-        table.add_row(escape(str(site.name)), *map(escape, cells))
+        table.add_row(*map(escape, (str(site.name), site.by_class, known, unseen or site.note)))
     return table
-
-
-def check_sites(bags: Any, y: Any) -> None:
-    """Refuse labels that are not two classes, and sites that cannot be left out."""
-    from bagwise.crossfit.sites import site_of_units
-
-    site_of_units(bags)
-    n_classes = len(np.unique(y))
-    if n_classes != 2:
-        raise typer.BadParameter(f"--site is for two classes, there are {n_classes}.")
 
 
 def judge_unseen(found: Any, bags: Any, y: Any, impute: str | None, jobs: int) -> dict[str, Any]:
@@ -107,10 +88,10 @@ def judge_unseen(found: Any, bags: Any, y: Any, impute: str | None, jobs: int) -
     from sklearn.base import clone
 
     from bagwise.crossfit.sites import score_unseen
-    from bagwise.model_selection.audit import auc_within
+    from bagwise.model_selection.by_site import auc_within, split_classes
     from bagwise.model_selection.scaling import with_scaler
 
-    rates, truth = {}, y == np.unique(y)[1]
+    rates, truth = {}, split_classes(bags, y)[1]
     for name, one in found.results.items():
         model = clone(found.models[name]).set_params(**one.usual_point)
         whole = with_scaler(model, scaler_for(bags, one.usual_scale, impute))

@@ -10,14 +10,7 @@ from rich.markup import escape
 
 from bagwise._removed import OPTIONS
 from bagwise.cli.options import Jobs, one_of
-from bagwise.cli.output import (
-    Json,
-    interruptible,
-    progress,
-    say,
-    say_written,
-    show_json,
-)
+from bagwise.cli.output import Json, interruptible, progress, say, say_written, show_json
 
 
 def bench(
@@ -57,8 +50,7 @@ def table(
         Path, typer.Argument(help="Folder with results of `bagwise bench`.", metavar="RESULTS")
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the tables. Default: RESULTS.", file_okay=False),
+        Path | None, typer.Option(help="Folder for the tables. Default: RESULTS.", file_okay=False)
     ] = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="Another metric than the benchmark's; repeatable.")

@@ -16,7 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.audit import check_sites, judge_unseen, unseen_table
+from bagwise.cli.audit import judge_unseen, unseen_table
 from bagwise.cli.labels import number_grades, order_of, settle_task
 from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed, as_words, one_of, split_names
@@ -34,6 +34,7 @@ from bagwise.cli.output import (
     show_json,
 )
 from bagwise.cli.places import Place
+from bagwise.cli.recommend import build_command, set_aside
 from bagwise.cli.source import Site, Source
 from bagwise.io._atomic import writing
 
@@ -65,8 +66,7 @@ def compare(
     source: Source,
     place: Place,
     models: Annotated[
-        str | None,
-        typer.Option(help="Paper names, with commas. Default: all sensible models."),
+        str | None, typer.Option(help="Paper names, with commas. Default: all sensible models.")
     ] = None,
     metric: Annotated[
         str | None,
@@ -118,6 +118,9 @@ def compare(
 
     `bagwise compare cells.csv --bag slide --duration months --event died --groups patient`
 
+    With `--covariates age,stage`, models that can learn from facts of the bag as well do so, and
+    the row "covariates" is a model of those alone.
+
     With `--site`, a second table shows the AUC of sites, such as hospitals, that were left out.
 
     Labels that are numbers are predicted, and ranked by R2; `--task grades` or `--order` and
@@ -128,9 +131,11 @@ def compare(
     """
     import bagwise
     from bagwise import model_selection
+    from bagwise.crossfit.sites import site_of_units
     from bagwise.estimators.labels import read_task
     from bagwise.model_selection.candidates import adapt_to
     from bagwise.model_selection.intervals import PARTS
+    from bagwise.model_selection.scaling import settle_scale
 
     if metric is not None:
         one_of(metric, PARTS, "metric")
@@ -140,20 +145,18 @@ def compare(
     for name in named or []:
         build_model(name, {})  # a wrong name is refused before the data are read
     tried: Any = place.models(named, scale, source.impute) if place else named
-    if source.covariates:
-        raise typer.BadParameter("--covariates is for fit, cv and report: models differ in them.")
     task = settle_task(source, _task_of(named))
     bags, y = source.read_labeled(check=not place, task=task or "", site=site)
     task = task or read_task(y)
     if site is not None:
-        check_sites(bags, y)
+        site_of_units(bags)  # refuses sites that cannot be left out
     if task == "grades":
         y = number_grades(y, order_of(y, source.order))
     for name in named or []:
         adapt_to(task, build_model(name, {}))  # refuses models of other tasks
     options: dict[str, Any] = {"metric": metric, "cv": folds, "n_repeats": repeats}
-    options |= {"random_state": seed, "task": task}
-    scale = place.settle_scale(bags, scale)
+    options |= {"random_state": seed, "task": task, "covariates": bool(source.covariates)}
+    scale = settle_scale(bags, scale)
     scaler = scaler_for(bags, "auto" if scale == "search" else scale, source.impute)
     with place.move(bags) as there:
         label = None
@@ -173,8 +176,9 @@ def compare(
         show(_table(found))
         if unseen is not None:
             show(unseen_table(found, unseen))
-    read = source.words() + ([] if label is None else ["--positive", str(label)])
-    _conclude(found, read)
+    named = [] if label is None else ["--positive", str(label)]
+    build = build_command(found, set_aside(found, source, site).words() + named)
+    _conclude(found, build)
     _say_rest(found)
     if out is not None and found.results:
         with writing(out / "comparison.csv") as file:
@@ -183,9 +187,9 @@ def compare(
     if report is not None and found.results:
         given: dict[str, Any] = {"models": models, "metric": metric, "time": limit}
         given |= {"out": out, "report": report, "scale": scale, "folds": folds}
-        given |= {"repeats": repeats, "seed": seed}
-        command = join(["bagwise", "compare", *read, *as_words(**given)])
-        about = {"data_name": source.data.name, "build": join(_build_command(found, read))}
+        given |= {"repeats": repeats, "seed": seed, "site": site}
+        command = join(["bagwise", "compare", *source.words(), *named, *as_words(**given)])
+        about = {"data_name": source.data.name, "build": join(build)}
         bagwise.report_comparison(found, bags, command=command, **about).save(report)
         say_written("Report", report)
     _say_end(found, out)
@@ -333,7 +337,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 # What it means ------------------------------------------------------------------------------------
 
 
-def _conclude(found: Any, words: list[str]) -> None:
+def _conclude(found: Any, build: list[str]) -> None:
     """Say which models are tied, and which one to build."""
     from bagwise.reports.comparison import describe_choice, find_warnings
 
@@ -350,30 +354,7 @@ def _conclude(found: Any, words: list[str]) -> None:
     for text in find_warnings(found):
         say(f"[yellow]{escape(reword(text))}[/yellow]")
     say(f"Recommended: [bold]{escape(name)}[/bold], {describe_choice(found)}.")
-    say_next(_build_command(found, words))
-
-
-def _build_command(found: Any, words: list[str]) -> list[str]:
-    one = found.results[found.recommendation]
-    task = ["--task", "grades"] * (found.sample.task == "grades" not in words)
-    words = ["bagwise", "fit", *words, *task, "--scale", one.usual_scale, "--model", one.name]
-    for setting in _settings(found.models[one.name], one):
-        words += ["--param", setting]
-    return words
-
-
-def _settings(model: Any, one: Any) -> list[str]:
-    """Return the parameters of a model that its name does not say, such as a linear kernel."""
-    from bagwise.catalog import make_estimator
-
-    said = make_estimator(one.name)
-    if type(model) is not type(said):  # a classifier at the thresholds of grades or times
-        model = model.estimator
-    own = said.get_params(deep=False)
-    own = {k: v for k, v in model.get_params(deep=False).items() if repr(v) != repr(own[k])}
-    own.pop("pos_label", None)
-    chosen = {key: f"{value:g}" for key, value in one.usual_point.items()}
-    return [f"{key}={value}" for key, value in (own | chosen).items()]
+    say_next(build)
 
 
 def _say_rest(found: Any) -> None:

@@ -41,7 +41,7 @@ def cv(
 
     `bagwise cv musk1 --model MI-Kernel --repeats 5`
     """
-    from bagwise.model_selection.scaling import with_scaler
+    from bagwise.model_selection.scaling import settle_scale, with_scaler
 
     if scale == "search":
         raise typer.BadParameter("--scale search is for fit and compare, which choose it.")
@@ -52,7 +52,7 @@ def cv(
     options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     hint = "No results are kept: fewer --folds take less time."
     with output.interruptible(hint), place.move(bags) as bags:
-        scale = place.settle_scale(bags, scale)
+        scale = settle_scale(bags, scale)
         scaler = scaler_for(bags, scale, source.impute)
         estimator = choice.build(settings, bags, y, source=source, scaler=scaler, **options)
         title = repr(estimator)

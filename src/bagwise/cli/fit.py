@@ -41,7 +41,7 @@ def fit(
         typer.Option(
             help="What --cv and --scale search choose by: accuracy, balanced_accuracy, auc, f1, "
             "average_precision, sensitivity or specificity. Numbers, grades and times have one "
-            "each.",
+            "each."
         ),
     ] = None,
     scale: Scale = "auto",
@@ -70,7 +70,7 @@ def fit(
 
     import bagwise
     from bagwise.bags.leaks import fingerprints, pack_prints
-    from bagwise.model_selection.scaling import with_scaler
+    from bagwise.model_selection.scaling import settle_scale, with_scaler
     from bagwise.persistence import describe
 
     plain, points = _settings(choice, cv, source)
@@ -89,7 +89,7 @@ def fit(
             estimator, "time_limit"
         ):  # an automatic model, which scales candidates one by one
             estimator.scale, scale = estimator.scale if scale == "auto" else scale, "raw"
-        scale = place.settle_scale(bags, scale)
+        scale = settle_scale(bags, scale)
         if cv or scale == "search":
             options |= {"cv": folds, "metric": metric, "scale": scale, "impute": source.impute}
             truth, candidate = y, estimator

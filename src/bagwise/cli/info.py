@@ -29,7 +29,7 @@ def info(source: Source, as_json: Json = False) -> None:
 
     `bagwise info cells.csv --bag slide --label diagnosis --groups patient`
     """
-    from bagwise.estimators.labels import read_task
+    from bagwise.estimators.labels import are_classes_in_disguise, read_task
     from bagwise.io.findings import look_at
 
     guessed = _guess(source)
@@ -54,6 +54,8 @@ def info(source: Source, as_json: Json = False) -> None:
     elif task == "numbers":
         middle = f"--cut {np.median(y):.6g} would make two classes, split at the median"
         say(f"The labels are numbers, which are predicted; {middle}.")
+    elif task == "classes" and len(found.labels) > 2 and are_classes_in_disguise(y):
+        say("The labels are taken as classes: if they are grades, --task grades uses their order.")
     if len(found.labels) > 1 and (task != "classes" or min(found.labels.values()) > 1):
         say_next(command)
 

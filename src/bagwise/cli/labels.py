@@ -18,7 +18,9 @@ def settle_task(source: Any, own: str | None = None) -> str | None:
         raise typer.BadParameter(f"--duration and --event are times, not {source.task}.")
     named = "times" if times else source.task or ("grades" if source.order is not None else None)
     if (named or own) == "times" and not times:
-        raise typer.BadParameter("labels are times: give --duration and --event.")
+        raise typer.BadParameter(
+            "labels are times: give --duration and --event; for other labels take --model auto."
+        )
     if named == "classes" and source.order is not None:
         raise typer.BadParameter("--order is for grades: take --task grades.")
     return named or (None if own == "classes" else own)
@@ -68,18 +70,6 @@ def number_grades(y: Any, order: list[Any]) -> Any:
     """Return the number of each grade in their order."""
     number = {grade: k for k, grade in enumerate(order)}
     return np.array([number[grade] for grade in y.tolist()])
-
-
-def read_times(read: Any, columns: tuple[str | None, str | None]) -> Any:
-    """Return bags, and the events and times of two columns; ``read(column, other)`` reads one."""
-    from bagwise.times import check_times
-
-    duration, event = columns
-    if duration is None or event is None:
-        raise typer.BadParameter("--duration and --event belong together, in place of --label.")
-    (bags, happened), (_, time) = read(event, duration), read(duration, event)
-    found = np.column_stack([np.asarray(happened), np.asarray(time)])
-    return bags, check_times(found, bags.ids).as_array()
 
 
 def cut_labels(y: Any, cut: float | None) -> Any:

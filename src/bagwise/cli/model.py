@@ -79,9 +79,7 @@ class ModelOptions:
         if task != "classes" or self.model not in ("auto", "AutoBagClassifier"):
             return source, *source.read_labeled(check=check, task=task, site=site)
         bags, y = source.read_labeled(check=check, task=source.task or "", site=site)
-        settled = replace(source, task=source.task or read_task(y))
-        settled.kinds.update(source.kinds)
-        return settled, bags, y
+        return replace(source, task=source.task or read_task(y)), bags, y
 
     def build(
         self,
@@ -188,9 +186,9 @@ def _list_hint(message: str, settings: dict[str, Any]) -> str:
 
 def use_covariates(name: str) -> dict[str, Any]:
     """Return the parameters with which a model uses covariates; refuse those that cannot."""
-    known = build_model(name, {}).get_params(deep=False)
-    ways: dict[str, Any] = {"covariates": True, "bag_features": "bags"}
-    found = {key: value for key, value in ways.items() if key in known}
+    from bagwise.estimators.covariates import covariate_settings
+
+    found = covariate_settings(build_model(name, {}))
     if not found:
         raise typer.BadParameter(
             f"--covariates: {name} learns from instances alone. Take auto, StatisticsForest, "

@@ -68,11 +68,12 @@ class Place:
         """Refuse what would be done here in spite of the option."""
         if not self:
             return
-        if scale not in (None, "auto", "raw") or impute is not None:
-            what = "--impute" if impute is not None else "--scale"
+        if scale not in (None, "auto", "raw", "standard") or impute is not None:
+            what = "--impute" if impute is not None else f"--scale {scale}"
             raise typer.BadParameter(
                 f"{what} makes a copy of the features in memory here, which {self.flag} is to "
-                f"avoid: prepare the features before they are written, and leave {what} away."
+                f"avoid: prepare the features before they are written, and leave {what} away. "
+                "--scale standard makes no copy."
             )
         if not _can_follow(estimator):
             raise typer.BadParameter(
@@ -87,12 +88,6 @@ class Place:
                 f"{self.flag}: only linear models with the squared hinge are spread over a "
                 f"cluster. Add {options}."
             )
-
-    def settle_scale(self, bags: Any, scale: str) -> str:
-        """Return how features are scaled; raw elsewhere, unless somebody says so."""
-        from bagwise.model_selection.scaling import settle_scale
-
-        return "raw" if self and scale == "auto" else settle_scale(bags, scale)
 
     def models(self, names: list[str] | None, scale: str | None, impute: str | None) -> Any:
         """Return models to compare that work there, by name."""

@@ -12,7 +12,7 @@ from rich.table import Table
 from bagwise.cli.applied import Applied, ApplyOptions, Only, Out, split_ids
 from bagwise.cli.output import Json, deliver, plain_table, reword, say, show, show_json
 from bagwise.cli.places import Place
-from bagwise.cli.source import Duration, Event, Label
+from bagwise.cli.source import Duration, Event, Groups, Label
 
 
 def predict(
@@ -43,8 +43,7 @@ def predict(
 
 def _bag_columns(applied: Applied) -> dict[str, Any]:
     classifier, seen = applied.classifier, applied.seen
-    name = {"numbers": "number", "times": "risk"}.get(classifier.task, "label")
-    columns = {"bag": seen.ids, name: classifier.predict(seen)}
+    columns = {"bag": seen.ids, applied.answer: classifier.predict(seen)}
     if classifier.task == "classes":
         columns |= applied.scores(classifier.decision_function(seen))
     columns |= _probabilities(applied)
@@ -81,7 +80,7 @@ def _instance_columns(applied: Applied) -> dict[str, Any]:
     columns |= {} if seen.parts is None else {"part": seen.parts}
     columns |= applied.positions(rows)
     if hasattr(classifier, "predict_instances"):
-        columns["label"] = classifier.predict_instances(seen)
+        columns[applied.answer] = classifier.predict_instances(seen)
     columns |= applied.scores(classifier.instance_decision_function(seen)) | {"key": key}
     pvalues = applied.pvalues()
     if pvalues is None:
@@ -96,6 +95,7 @@ def evaluate(
     label: Label = None,
     duration: Duration = None,
     event: Event = None,
+    groups: Groups = None,
     as_json: Json = False,
 ) -> None:
     """Compare a model's predictions with the true labels of bags it has not seen.
@@ -110,7 +110,8 @@ def evaluate(
 
     `bagwise evaluate slides.bagwise test.csv --bag slide --label diagnosis`
     """
-    applied = options.load(check=not place, label=label, duration=duration, event=event)
+    columns: dict[str, Any] = {"label": label, "duration": duration, "event": event}
+    applied = options.load(check=not place, groups=groups, **columns)
     y, positive = applied.labels(options.data), applied.description["positive_class"]
     of_classes = applied.classifier.task == "classes"
     if applied.n_seen:
@@ -161,15 +162,12 @@ def _numbers(applied: Applied, y: Any) -> dict[str, tuple[float, ...]]:
 
 def _rates_of_classes(predicted: Any, y: Any) -> dict[str, tuple[float, ...]]:
     """Return the accuracy, and the share of each class that is found, with Wilson's intervals."""
-    from scipy.stats import binomtest
+    from bagwise.metrics import wilson
 
     parts = {"accuracy": np.ones(len(y), dtype=bool)}
     parts |= {f"sensitivity of {label}": y == label for label in np.unique(y).tolist()}
-    rates: dict[str, tuple[float, ...]] = {}
-    for name, part in parts.items():
-        right, total = int(np.sum(predicted[part] == y[part])), int(part.sum())
-        rates[name] = (right / total, *binomtest(right, total).proportion_ci(method="wilson"))
-    return rates
+    shares = {name: float(np.mean(predicted[part] == y[part])) for name, part in parts.items()}
+    return {name: (share, *wilson(share, parts[name].sum())) for name, share in shares.items()}
 
 
 def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: Any) -> Table:
@@ -249,7 +247,7 @@ def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dic
     of = np.repeat(np.arange(len(seen)), seen.sizes)[chosen]
     columns = {
         "bag": seen.ids[of],
-        "label": predicted[of],
+        applied.answer: predicted[of],
         "rank": np.concatenate([np.empty(0, np.int64), *ranks]),
         "instance": applied.instance_names(chosen),
         **{name: of_part[name][chosen] for name in ("part", "part_share") if of_part},

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from shlex import join, quote
 from typing import Annotated, Any
@@ -17,10 +16,11 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
-from bagwise.cli.labels import check_task, cut_labels, need_labels, read_times
+from bagwise.cli.labels import check_task, cut_labels, need_labels
 from bagwise.cli.options import as_words, one_of, split_names
 from bagwise.cli.output import progress, say
 
+_TOGETHER = "--duration and --event belong together, in place of --label."
 _TASKS = ("classes", "numbers", "grades", "times")
 TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")  # formats whose columns have names
 
@@ -170,11 +170,6 @@ class Source:
     smiles: Annotated[str | None, _column(_SMILES)] = None
     covariates: Covariates = None
 
-    @cached_property
-    def kinds(self) -> dict[str, Any]:
-        """The categories of covariates that were read."""
-        return {}
-
     @property
     def columns(self) -> dict[str, Any]:
         """The columns by name or number; None where none was given."""
@@ -196,14 +191,14 @@ class Source:
         if named and self.features is None and self.labels is None:
             columns["drop"] = [*(columns["drop"] or []), *named]  # facts of bags are no features
         if self.duration is not None or self.event is not None:
-            bags, y = self._read_times(check, columns)
-        else:
-            bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
+            if self.label is not None:
+                raise typer.BadParameter(_TOGETHER)
+            columns["label"] = (self.event, self.duration)
+        bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
         if named:
             from bagwise.io.covariates import attach_covariates
 
-            bags, found = attach_covariates(bags, self.labels or self.data, named, self.bag)
-            self.kinds.update(found)
+            bags = attach_covariates(bags, self.labels or self.data, named, self.bag)
         bags, y = merge_units(bags, y, self.unit)
         y = cut_labels(y, self.cut)
         return self._annotate(bags, y), y
@@ -211,7 +206,7 @@ class Source:
     def _annotate(self, bags: Bags, y: Any) -> Bags:
         if self.annotations is None:
             return bags
-        from bagwise.estimators.known import find_known
+        from bagwise.estimators.input import find_known
         from bagwise.io import read_annotations
 
         bags = read_annotations(self.annotations, bags, () if y is None else y)
@@ -222,25 +217,13 @@ class Source:
         say(escape(f"Known instances by annotations: {named or 'none'}."))
         return bags
 
-    def _read_times(self, check: bool, columns: dict[str, Any]) -> tuple[Bags, Any]:
-        def read_one(column: str, other: str) -> tuple[Bags, Any]:
-            drop = None
-            if columns["features"] is None and self.smiles is None:
-                drop = [*(columns["drop"] or []), other]
-            given = {**columns, "label": column, "drop": drop, "check": check}
-            return read_bags(self.data, self.format, self.regroup, **given)
-
-        if self.label is not None:
-            raise typer.BadParameter("--duration and --event belong together, in place of --label.")
-        return read_times(read_one, (self.duration, self.event))
-
     @property
     def notes(self) -> dict[str, Any]:
         """How the data were read: those who apply the model read theirs in the same way."""
         more = {"decimal": self.decimal, "instance_ids": self.instance_id, "impute": self.impute}
         times = {"duration": self.duration, "event": self.event, "smiles": self.smiles}
         others: dict[str, Any] = {"regroup": self.regroup, "cut": self.cut, "unit": self.unit}
-        others |= {"drop": split_names(self.drop), "covariates": self.kinds or None}
+        others |= {"drop": split_names(self.drop), "covariates": split_names(self.covariates)}
         return {**self.columns, **more, **times, **others}
 
     def read_labeled(
@@ -284,12 +267,35 @@ def read_bags(
     from bagwise.io.dispatch import READERS, recognize
 
     format = one_of(format or recognize(data), READERS, "format")
+    if isinstance(columns.get("label"), tuple):
+        return _read_times(data, format, regroup, check, columns)
     if columns.get("smiles") is None or format not in TABLES:
         return _read_file(data, format, regroup, check, columns)
     with progress() as bar:
         steps = bar.add_task("Shapes of molecules", total=None)
         columns["callback"] = lambda done, total: bar.update(steps, completed=done, total=total)
         return _read_file(data, "molecules", regroup, check, columns)
+
+
+def _read_times(
+    data: Path, format: str, regroup: bool, check: bool, columns: dict[str, Any]
+) -> tuple[Bags, Any]:
+    """Return bags with events and times, whose columns are read one after the other."""
+    from bagwise.times import check_times
+
+    event, duration = columns["label"]
+    if event is None or duration is None:
+        raise typer.BadParameter(_TOGETHER)
+    rest = format in TABLES and format != "h5ad"  # where columns without a role are features
+    named = columns.get("features") is not None or columns.get("smiles") is not None
+    found = []
+    for label, other in ((event, duration), (duration, event)):
+        one = {**columns, "label": label}
+        if rest and not named:
+            one["drop"] = [*(columns.get("drop") or []), other]
+        bags, y = read_bags(data, format, regroup, check=check, **one)
+        found.append(need_labels(y, data))
+    return bags, check_times(np.column_stack(found), bags.ids).as_array()
 
 
 def _read_file(

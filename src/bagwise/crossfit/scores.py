@@ -196,7 +196,13 @@ def settle_sigmoids(scores: Array, truth: Array, weight: Array) -> tuple[float, 
 
 def is_flat(slope: float, scores: Array) -> bool:
     """Return whether a sigmoid of this slope says nothing of the scores, or the contrary."""
-    return slope * float(scores.std()) <= _NO_SLOPE
+    return slope * deviation(scores) <= _NO_SLOPE
+
+
+def deviation(scores: Array) -> float:
+    """Return the standard deviation, also of scores whose squares overflow or vanish."""
+    exponent = int(np.frexp(np.abs(scores).max())[1])
+    return float(np.ldexp(np.ldexp(scores, -exponent).std(), exponent))
 
 
 def fit_sigmoids(
@@ -215,7 +221,7 @@ def fit_sigmoids(
     n_bags, n_models = scores.shape
     scores = np.clip(scores, *find_fences(scores, weight))
     shifted = scores if midpoints is None else scores - midpoints
-    spread = float(shifted.std()) or 1.0
+    spread = deviation(shifted) or 1.0
     features = (shifted / spread).T.reshape(-1, 1)  # model after model
     if midpoints is None:
         features = np.hstack([features, np.kron(np.eye(n_models), np.ones((n_bags, 1)))])

@@ -65,7 +65,10 @@ def with_fewer_folds(model: Any, fewest: int) -> Any:
 
 
 def score_unseen(model: Any, bags: Bags, y: Array, n_jobs: int | None = None) -> Array:
-    """Score each bag by a copy of the model that saw no bag of its site; NaN if none can be fit."""
+    """Score each bag by a copy of the model that saw no bag of its site; NaN if none can be fit.
+
+    One score per bag, or one per class of several.
+    """
     splits = leave_one_site_out(bags, y)
 
     def judge(copy: Any, held_out: Bags, _: Array) -> Array:
@@ -74,7 +77,8 @@ def score_unseen(model: Any, bags: Bags, y: Array, n_jobs: int | None = None) ->
                 step.fit_site(held_out)
         return bag_scores(copy, held_out)
 
-    scores = np.full(len(y), np.nan)
+    n_classes = len(np.unique(y))
+    scores = np.full(len(y) if n_classes == 2 else (len(y), n_classes), np.nan)
     if not splits:
         return scores
     model = allow_sites(model, bags, y, splits)

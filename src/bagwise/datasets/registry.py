@@ -36,11 +36,7 @@ _WEBKB = "CMU World Wide Knowledge Base (www.cs.cmu.edu/~webkb)"
 _NEWS = "Zhou, Sun & Li 2009 (www.lamda.nju.edu.cn), text data of the miGraph paper"
 _UCI_MIL = "Vanwinckelen, do O, Fierens & Blockeel 2014, bags drawn from UCI sets"
 
-_WEBKB_FILES = (
-    "webkb/tokens.jsonl.gz",
-    "webkb/pages.csv.gz",
-    "webkb/edges_exact.csv.gz",
-)
+_WEBKB_FILES = ("webkb/tokens.jsonl.gz", "webkb/pages.csv.gz", "webkb/edges_exact.csv.gz")
 _TABLE = [
     Dataset("musk1", 92, 47, 476, 166, _MUSK, ("musk1.csv.gz",)),
     Dataset("musk2", 102, 39, 6598, 166, _MUSK, ("musk2.csv.gz",)),

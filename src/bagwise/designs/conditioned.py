@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.designs.linear import Dense, LinearDesign, matrix_design
 from bagwise.designs.sparse import Sparse
-from bagwise.rowstores import blocks
-from bagwise.rowstores.blocks import map_ranges
+from bagwise.rowstores import base
+from bagwise.rowstores.base import map_ranges
 from bagwise.rowstores.device import DeviceRows
 from bagwise.tolerances import UNEVEN
 
@@ -63,7 +63,7 @@ def conditioned_design(X: Any) -> LinearDesign:
 
 def needs_conditioning(X: Any, each: Any = None) -> tuple[bool, Array, Array]:
     """Return whether dense rows need it, their center, and the spread of the features."""
-    center, spread = _moments(X, each)
+    center, spread = moments(X, each)
     scale = np.exp2(np.round(np.log2(np.where(spread > 0, spread, 1.0))))
     uneven = scale.max() > UNEVEN * scale.min() or not 1 / UNEVEN <= scale.max() <= UNEVEN
     return bool(uneven or np.any(np.abs(center) > OFFSET * spread)), center, scale
@@ -135,14 +135,14 @@ class Moments(NamedTuple):
         return Moments(count, self.mean + share * apart, square)
 
 
-def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
+def moments(X: Any, each: Any = None) -> tuple[Array, Array]:
     """Return mean and standard deviation of the features, merged from those of blocks.
 
     ``each(function, *args)`` returns the function of every part of the rows, in their order.
     """
     each, width = each or partial(_each, X), X.shape[1] * X.dtype.itemsize
-    is_cut = len(blocks.parts_of(X)) > 1  # if so, temporaries in float64 are to fit into the cache
-    rows = max(1, blocks.CACHE_BYTES // max(1, width)) if is_cut else blocks.count_rows(width)
+    is_cut = len(base.parts_of(X)) > 1  # if so, temporaries in float64 are to fit into the cache
+    rows = max(1, base.CACHE_BYTES // max(1, width)) if is_cut else base.count_rows(width)
     unit: Any = 1.0
     if X.dtype == np.float64:  # whose squares may overflow or vanish
         unit = power_of_two(np.max(each(_largest, rows), axis=0))
@@ -151,7 +151,7 @@ def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
 
 
 def _each(X: Array, function: Any, *args: Any) -> list[Any]:
-    ranges = (slice(*part) for part in blocks.parts_of(X))
+    ranges = (slice(*part) for part in base.parts_of(X))
     return map_ranges(X, ranges, lambda rows: function(X[rows], *args))
 
 

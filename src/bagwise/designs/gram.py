@@ -23,7 +23,7 @@ from bagwise._typing import Array
 from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import factor_in_place, solve_dual, solve_factored
 from bagwise.kernels import MANY_ROWS
-from bagwise.rowstores.blocks import CACHE_BYTES
+from bagwise.rowstores.base import CACHE_BYTES
 from bagwise.tolerances import LARGEST_DENSE, rounding_of
 
 _BLOCK = isqrt(CACHE_BYTES // 64)  # rows and columns: a few blocks of float64 fit into a cache

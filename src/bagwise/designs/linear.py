@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.selection import take_rows
+from bagwise.bags.arrays import take_rows
 from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import solve_cg, solve_dual, solve_primal
 from bagwise.rowstores import RowStore
-from bagwise.rowstores.blocks import lies_in_files, map_ranges, row_blocks
+from bagwise.rowstores.base import lies_in_files, map_ranges, row_blocks
 from bagwise.rowstores.cluster import ClusterRows, each_part
 from bagwise.tolerances import PATIENCE, rounding_of
 
@@ -186,7 +186,7 @@ class LinearDesign(Design):
         """Return w itself."""
         return coef
 
-    def subset(self, rows: Array) -> Design:
+    def subset(self, rows: Array) -> LinearDesign:
         """Return the design of some rows."""
         return matrix_design(self.matrix(rows))
 
@@ -269,7 +269,7 @@ class Dense(LinearDesign):
             self.precision = np.float64
         self.rounding = rounding_of(self.precision)
 
-    def subset(self, rows: Array) -> Design:
+    def subset(self, rows: Array) -> LinearDesign:
         """Return the design of some rows; many rows of a file stay there."""
         if self.coordinates is None and not lies_in_files(self.X):
             return matrix_design(self.matrix(rows))

@@ -33,7 +33,7 @@ from bagwise.kernels import (
     in_double,
 )
 from bagwise.kernels.instance import NOT_SEMIDEFINITE
-from bagwise.rowstores.blocks import row_blocks
+from bagwise.rowstores.base import row_blocks
 from bagwise.tolerances import rounding_of
 
 SAMPLE = 20_000  # rows that landmarks or words are learned from: more of a data set repeat them
@@ -74,10 +74,7 @@ class _Sampled:
 
 
 def choose_landmarks(
-    pairs: Pairs,
-    candidates: Array,
-    n_components: int,
-    rng: np.random.RandomState,
+    pairs: Pairs, candidates: Array, n_components: int, rng: np.random.RandomState
 ) -> Array:
     """Return the row numbers of landmarks, sorted: all candidates if there are no more of them."""
     if len(candidates) <= n_components:

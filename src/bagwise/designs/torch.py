@@ -49,7 +49,7 @@ class TorchDense(Dense):
     def condition(self) -> TorchDense:
         """Return the rows centered and scaled where that saves digits."""
         torch = self.torch
-        mean, spread = self._moments()
+        mean, spread = self.moments()
         scale = torch.exp2(torch.round(torch.log2(torch.where(spread > 0, spread, 1.0))))
         high, low = float(scale.max()), float(scale.min())
         even = high <= UNEVEN * low and 1 / UNEVEN <= high <= UNEVEN
@@ -57,7 +57,8 @@ class TorchDense(Dense):
             self.place(Shift(mean.cpu().numpy(), scale.cpu().numpy()))
         return self
 
-    def _moments(self) -> tuple[Any, Any]:
+    def moments(self) -> tuple[Any, Any]:
+        """Return mean and standard deviation of the features."""
         parts = self.each(lambda _, rows: [_moments_of(part) for part in rows.split(BLOCK_ROWS)])
         found = reduce(Moments.merge, chain.from_iterable(parts))
         return found.mean, self.torch.sqrt(found.square / self.n_rows)

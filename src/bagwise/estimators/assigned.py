@@ -23,15 +23,7 @@ from bagwise.bags import Bags
 from bagwise.designs import augmented_design
 from bagwise.errors import SCALE, Message, Parameter
 from bagwise.estimators.keyrows import KeyRows
-from bagwise.estimators.params import (
-    Parameters,
-    Words,
-    group,
-    integer,
-    param,
-    positive,
-    shared,
-)
+from bagwise.estimators.params import Parameters, Words, group, integer, param, positive, shared
 from bagwise.estimators.rows import RowsClassifier, Start
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
@@ -227,11 +219,7 @@ class AssignedClassifier(RowsClassifier):
         return Run(solution, mu, history, converged)
 
     def _first_choice(
-        self,
-        saddle: Saddle,
-        choices: Choices,
-        system: Systems,
-        rng: np.random.RandomState,
+        self, saddle: Saddle, choices: Choices, system: Systems, rng: np.random.RandomState
     ) -> tuple[Array, _Solved | None]:
         """Return the first assignment, and the classifier in which a positive bag is its mean."""
         if self._pool.init == "random":

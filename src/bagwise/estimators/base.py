@@ -43,11 +43,12 @@ from bagwise.estimators.input import (
     check_target,
     check_weight,
     class_weights,
+    known_signs,
     refuse_missing_labels,
+    warn_if_unused,
     warn_of_spreads,
     warn_of_unclear,
 )
-from bagwise.estimators.known import known_signs, warn_if_unused
 from bagwise.estimators.params import shared
 from bagwise.estimators.scoring import BagScores
 from bagwise.tolerances import one_blas_thread

@@ -19,7 +19,7 @@ from bagwise.bags import Bags
 from bagwise.bags.merging import split_rows
 from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_sum
 from bagwise.estimators.tags import bag_tags
-from bagwise.rowstores.blocks import count_rows
+from bagwise.rowstores.base import count_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,9 @@ from bagwise.crossfit import in_order
 from bagwise.designs import Gram, Iterative
 from bagwise.estimators.input import class_weights
 from bagwise.estimators.task import as_given
-from bagwise.rows import Rows, run_all, together
-from bagwise.rowstores.blocks import is_mapped
+from bagwise.procedures.run import run_all, together
+from bagwise.rows import Rows
+from bagwise.rowstores.base import is_mapped
 from bagwise.tolerances import one_blas_thread
 
 if TYPE_CHECKING:

@@ -64,8 +64,7 @@ class KeyRows:
         sizes = expand(np.diff(task.offsets), task.offsets)
         kept = row >= 0
         means = sp.csr_array(
-            (1.0 / sizes[kept], (row[kept], np.flatnonzero(kept))),
-            shape=(len(bags), n_instances),
+            (1.0 / sizes[kept], (row[kept], np.flatnonzero(kept))), shape=(len(bags), n_instances)
         )
         return sp.vstack([plain, means], format="csr")
 

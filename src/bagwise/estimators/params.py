@@ -226,9 +226,10 @@ def _write_docstring(cls: type[Parameters], fields: list[dataclasses.Field[Any]]
 
 
 def _reference(cls: type) -> str:
-    """Return the reference at the end of the docstring of the class's module."""
+    """Return the references at the end of the docstring of the class's module."""
     module = sys.modules.get(cls.__module__)  # None where a worker gets a class of a user's script
-    _, found, text = (getattr(module, "__doc__", None) or "").partition("\nReference: ")
+    told = (getattr(module, "__doc__", None) or "").replace("\nReferences: ", "\nReference: ")
+    _, found, text = told.partition("\nReference: ")
     text = f".. [1] {text.strip()}" if found else ""
     return textwrap.fill(text, WIDTH - 8, subsequent_indent="   ", break_on_hyphens=False)
 
@@ -279,6 +280,11 @@ def _attributes(cls: type[Parameters]) -> dict[str, str]:
 _SHARED = {
     "C": param(1.0, positive(), "Weight of the losses; the regularizer is 1/2 |w|^2."),
     "loss": param("squared_hinge", Words("squared_hinge", "hinge"), "Margin loss."),
+    "covariates": param(
+        False,
+        ["boolean"],
+        "Append ``bags.bag_features``, such as age and stage, standardized, to the row of a bag.",
+    ),
     "max_iter": param(50, integer(), "Maximum number of outer iterations."),
     "n_init": param(
         1,

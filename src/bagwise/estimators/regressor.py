@@ -1,6 +1,6 @@
 """`BagRegressor`: the contract of models that predict one number per bag.
 
-An estimator adds ``_fit_values(bags, y, weight)`` and ``_instance_scores(bags)`` or
+An estimator adds ``_fit_labels(bags, y, weight)`` and ``_instance_scores(bags)`` or
 ``_bag_scores(bags)``, one column, as classifiers do (`bagwise.estimators.scoring`): key instances,
 occlusion and explanations follow.
 
@@ -19,64 +19,46 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, conditioned_design, kernel_design, matrix_design
-from bagwise.errors import SCALE, Message, TaskWarning
+from bagwise.designs import Design, conditioned_design, kernel_design
+from bagwise.errors import TaskWarning
 from bagwise.estimators.input import check_target
 from bagwise.estimators.labels import are_classes_in_disguise
 from bagwise.estimators.params import KernelOptions, Words, param, positive, shared
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import as_given
-from bagwise.kernels import Kernel, gram_matrix, in_double
-from bagwise.kernels.bag import kernel_scores
-from bagwise.kernels.instance import rbf_slopes
+from bagwise.estimators.task import (
+    as_given,
+    compare_with_support,
+    find_slopes,
+    keep_solutions,
+    keep_support,
+    score_instances,
+    warn_of_doubt,
+)
+from bagwise.kernels import gram_matrix
 from bagwise.losses import Hinge, SquaredHinge
 from bagwise.problems import Problem
 from bagwise.procedures import Run
 from bagwise.rowstores import here
 from bagwise.solvers import Solution, solve
-from bagwise.solvers.solution import is_in_doubt
-from bagwise.tolerances import one_blas_thread
+from bagwise.tolerances import NOTHING
 
 
 class BagRegressor(RegressorMixin, BagScores):
     """Base of the models that predict a number per bag."""
 
     task = "numbers"
-    threshold_ = np.zeros(1)  # nothing is taken off
 
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
-        raise NotImplementedError
-
-    @answers(
-        *("self", "The fitted estimator."),
-        bags="The training bags.",
-        y="One number per bag.",
-        sample_weight="One weight per bag; it multiplies every loss of the bag.",
-    )
-    def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from bags with a number each."""
-        fresh, bags, weight = self._begin_fit(bags, sample_weight)
+    def _read_labels(self, bags: Bags, y: Any, weight: Array) -> Array:
         y = check_numbers(self, bags, y)
-        with one_blas_thread():
-            fresh._fit_values(bags, y, weight)
-        return self._become(fresh)
-
-    @answers("ndarray of shape (n_bags,)", "One number per bag.")
-    def predict(self, bags: Any) -> Array:
-        """Predict the number of bags."""
-        return self._user_scores(self._score_bags(self._check_bags(bags)))
-
-    def _labels(self, scores: Array) -> Array:
-        return scores
+        _warn_of_classes(y)
+        return y
 
 
 def check_numbers(model: Any, bags: Bags, y: Any) -> Array:
@@ -96,7 +78,6 @@ def check_numbers(model: Any, bags: Bags, y: Any) -> Array:
         where = f"that of {name_of(bags.ids, int(bad[0]))} is {y[bad[0]]}"
         raise ValueError(f"Input y contains {what}: {where}. Leave out bags without a number.")
     _check_squares(bags, y)
-    _warn_of_classes(y)
     return y
 
 
@@ -116,7 +97,7 @@ def _warn_of_classes(y: Array) -> None:
     if are_classes_in_disguise(y):
         shown = ", ".join(f"{value:g}" for value in np.unique(y))
         text = f"y has only the values {shown}: if these are classes, take a classifier, if they "
-        warnings.warn(text + "are grades, OrdinalBagClassifier.", TaskWarning, stacklevel=3)
+        warnings.warn(text + "are grades, OrdinalBagClassifier.", TaskWarning, stacklevel=4)
 
 
 class RowsRegressor(BagRegressor):
@@ -128,6 +109,8 @@ class RowsRegressor(BagRegressor):
         Weight vector, with ``kernel="linear"``.
     dual_coef_ : ndarray of shape (1, n_support)
         Dual coefficients of the support vectors, with other kernels.
+    support_ : ndarray of int of shape (n_support,)
+        Row numbers of the support vectors among the training rows.
     support_vectors_ : ndarray of shape (n_support, n_features)
         The support vectors.
     intercept_ : ndarray of shape (1,)
@@ -162,21 +145,21 @@ class RowsRegressor(BagRegressor):
     degree: int = shared("degree")
 
     _options = KernelOptions()  # none are parameters here
+    _excused, _loss_weights = NOTHING, "C"
 
     def __bag_tags__(self) -> BagTags:
         """A row is scored as a whole; models of instances say more."""
         return BagTags(instance_scores="occlusion", bag_score=None, instance_weights=False)
 
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
         weight = self.C * weight
         design = self._design(here(bags.X), expand(weight, bags.offsets))
         fit = as_given(self._fit_rows(design, bags.offsets, y, weight), design)
         coef = self._keep_solutions([fit])
         if self.kernel == "linear":
             self.coef_ = coef
-            return
-        support = np.flatnonzero(coef[0])
-        self.dual_coef_, self.support_vectors_ = coef[:, support], here(bags.X[support])
+        else:
+            self._keep_support(bags, coef)
 
     def _design(self, X: Any, row_weight: Array) -> Design:
         if self.kernel == "linear":
@@ -203,32 +186,9 @@ class RowsRegressor(BagRegressor):
             return solve(problem, None if design.proves_itself else design.start())
         return solve(problem, last.point)
 
-    def _keep_solutions(self, fits: list[Run]) -> Array:
-        """Keep everything but the coefficients; warn where these are in doubt, and return them."""
-        (fit,), solution = fits, fits[0].solution
-        self.intercept_ = np.array([solution.intercept])
-        self.objective_, self.gap_ = np.array([solution.objective]), np.array([solution.gap])
-        self.n_iter_, self.history_ = len(fit.history), fit.history
-        met, stopped = solution.converged, not fit.converged
-        if is_in_doubt(solution.objective, solution.gap, converged=met, stopped=stopped):
-            doubt = (
-                f"{type(self).__name__} was stopped before it converged: the last convex problem "
-                f"has objective {solution.objective:.6g} and duality gap {solution.gap:.2g}. "
-            )
-            more = "Raise max_iter, scale" if stopped else "Scale"
-            text = Message(doubt, f"{more} the features with ", SCALE, ", or lower C.")
-            warnings.warn(text, ConvergenceWarning, stacklevel=2)
-        return solution.coef[None]
-
-    def _instance_scores(self, bags: Bags) -> Array:
-        if self.kernel == "linear":
-            return matrix_design(bags.X).scores_of_many(self.coef_) + self.intercept_
-        X, Z = in_double(here(bags.X)), in_double(self.support_vectors_)
-        return kernel_scores(self.kernel_, X, Z, self.dual_coef_.T) + self.intercept_
-
-    def _slopes(self, X: Any, column: int) -> Array | None:
-        if self.kernel == "linear":
-            return np.broadcast_to(self.coef_[0], X.shape)
-        if not isinstance(self.kernel_, Kernel) or self.kernel != "rbf":
-            return None
-        return rbf_slopes(self.kernel_, X, self.support_vectors_, self.dual_coef_[0])
+    _keep_solutions = keep_solutions
+    _keep_support = keep_support
+    _warn = warn_of_doubt
+    _instance_scores = score_instances
+    _slopes = find_slopes
+    _kernel_rows = compare_with_support

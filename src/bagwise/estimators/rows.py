@@ -12,7 +12,6 @@ gives every row the label of its bag.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -20,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
@@ -33,10 +31,8 @@ from bagwise.designs import (
     Pairs,
     conditioned_design,
     kernel_design,
-    matrix_design,
     nystroem_design,
 )
-from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.folds import (
     KernelShare,
@@ -45,33 +41,36 @@ from bagwise.estimators.folds import (
     score_folds,
     score_folds_by_passes,
 )
-from bagwise.estimators.known import check_known
+from bagwise.estimators.input import check_known
 from bagwise.estimators.params import KernelOptions, check_approximable, group, shared
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.task import (
     Task,
     as_given,
+    compare_with_support,
+    find_slopes,
+    keep_solutions,
+    keep_support,
     kernel_columns,
     prepare_squared,
+    score_instances,
     stack_models,
     take_columns,
+    warn_of_doubt,
 )
-from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix, in_double
-from bagwise.kernels.instance import rbf_slopes, settle_gamma
+from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix
+from bagwise.kernels.instance import settle_gamma
 from bagwise.losses import Loss, get_loss
 from bagwise.procedures import Run
 from bagwise.procedures.passes import fit_bag_labels
-from bagwise.procedures.run import Steps, as_steps, finish, keep_lowest
-from bagwise.rows import Newton, can_pass, make_rows, run, together
+from bagwise.procedures.run import Steps, as_steps, finish, keep_lowest, run, together
+from bagwise.rows import Newton, can_pass, make_rows
 from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
 from bagwise.solvers import solve
-from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import NOTHING
 
 Start = np.random.RandomState | None  # the usual one, or drawn at random
-_LIMITS = ("max_iter", "annealing__max_inner")  # of iterations; a method has one of them
-BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values or distances at a time when scoring
 
 
 class RowsClassifier(BagClassifier):
@@ -305,74 +304,12 @@ class RowsClassifier(BagClassifier):
             self._keep_support(bags, coef)
         self.instance_weights_ = stack_models([fit.assignment for fit in fits])
 
-    def _keep_solutions(self, fits: list[Any]) -> Array:
-        """Keep everything but the coefficients and the weights of instances; warn; return coef."""
-        solutions = [fit.solution for fit in fits]
-        self.intercept_ = np.array([solution.intercept for solution in solutions])
-        self.objective_ = np.array([solution.objective for solution in solutions])
-        self.gap_ = np.array([solution.gap for solution in solutions])
-        self.n_iter_ = max(len(fit.history) for fit in fits)
-        self.history_ = [fit.history for fit in fits] if len(fits) > 1 else fits[0].history
-        if fits[0].starts:
-            self.starts_ = [fit.starts for fit in fits] if len(fits) > 1 else fits[0].starts
-        for fit in fits:
-            self._warn(fit)
-        return np.stack([solution.coef for solution in solutions])
-
-    def _keep_support(self, bags: Bags, coef: Array) -> None:
-        self.support_ = np.flatnonzero(np.any(coef != 0, axis=0))
-        self.dual_coef_ = coef[:, self.support_]
-        if self.kernel == "precomputed":
-            self.support_columns_ = kernel_columns(bags)[self.support_]
-        else:
-            support = here(bags.X[self.support_])
-            # Coefficients of landmarks are large and of both signs: they cancel in float64 only.
-            self.support_vectors_ = support if self._options.approx is None else in_double(support)
-
-    def _warn(self, fit: Any) -> None:
-        solution, stopped = fit.solution, not fit.converged
-        objective, gap = solution.objective, solution.gap
-        flags = {"converged": solution.converged, "at_zero": solution.at_zero}
-        if not is_in_doubt(objective, gap, stopped=stopped, tol=self._excused, **flags):
-            return
-        what, more = "the solver", ""
-        if stopped:
-            name = next(each for each in _LIMITS if each in (known := self.get_params()))
-            what, more = f"{name}={known[name]}", "raise it, "
-        message = Message(
-            f"{type(self).__name__} was stopped by {what} before it converged: the last convex "
-            f"problem has objective {objective:.6g} and duality gap {gap:.2g}. "
-            f"Remedies: {more}scale the features with ",
-            SCALE,
-            f", lower {self._loss_weights}.",
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
-
-    def _instance_scores(self, bags: Bags) -> Array:
-        if self.kernel == "linear":
-            return matrix_design(bags.X).scores_of_many(self.coef_) + self.intercept_
-        rows = max(1, BLOCK_VALUES // max(1, len(self.support_)))
-        blocks = range(0, bags.n_instances, rows)
-
-        def score_block(first: int) -> Array:
-            return self._kernel_rows(here(bags.X[first : first + rows])) @ self.dual_coef_.T
-
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")  # no bit depends on their number
-        parts = jobs(delayed(score_block)(first) for first in blocks)
-        return np.concatenate(parts).astype(np.float64) + self.intercept_
-
-    def _slopes(self, X: Any, column: int) -> Array | None:
-        if self.kernel == "linear":
-            return np.broadcast_to(self.coef_[column], X.shape)
-        if self.kernel != "rbf":
-            return None
-        return rbf_slopes(self.kernel_, X, self.support_vectors_, self.dual_coef_[column])
-
-    def _kernel_rows(self, X: Any) -> Array:
-        if self.kernel == "precomputed":
-            return take_columns(X, self.support_columns_)
-        X = X if self._options.approx is None else in_double(X)
-        return self.kernel_(X, self.support_vectors_)
+    _keep_solutions = keep_solutions
+    _keep_support = keep_support
+    _warn = warn_of_doubt
+    _instance_scores = score_instances
+    _slopes = find_slopes
+    _kernel_rows = compare_with_support
 
 
 class MarginClassifier(RowsClassifier):

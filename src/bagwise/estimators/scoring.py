@@ -8,7 +8,7 @@ bag's score is not made of its instances' scores. In that case instances are sco
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -58,7 +58,16 @@ class BagScores(BagInput):
     n_jobs: int | None = shared("n_jobs")
     random_state: Any = shared("random_state")
 
+    threshold_ = np.zeros(1)  # nothing is taken off, unless a fit says otherwise
+
     # What an estimator adds ----------------------------------------------------------------------
+
+    def _read_labels(self, bags: Bags, y: Any, weight: Array) -> Any:
+        """Return checked labels, as `_fit_labels` takes them."""
+        raise NotImplementedError
+
+    def _fit_labels(self, bags: Bags, y: Any, weight: Array) -> None:
+        raise NotImplementedError
 
     def _instance_scores(self, bags: Bags) -> Array:
         raise NotImplementedError
@@ -108,7 +117,29 @@ class BagScores(BagInput):
 
     def _labels(self, scores: Array) -> Array:
         """Return what scores of bags or instances predict."""
-        raise NotImplementedError
+        return scores
+
+    # Bags ----------------------------------------------------------------------------------------
+
+    @answers(
+        *("self", "The fitted estimator."),
+        bags="The training bags.",
+        y="One label per bag: a class, a number, a grade, or an event and its time (a structured "
+        "array, or two columns). A time without an event is when the bag was last seen.",
+        sample_weight="One weight per bag; it multiplies every loss of the bag.",
+    )
+    def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from labeled bags."""
+        fresh, bags, weight = self._begin_fit(bags, sample_weight)
+        labels = fresh._read_labels(bags, y, weight)
+        with one_blas_thread():
+            fresh._fit_labels(bags, labels, weight)
+        return self._become(fresh)
+
+    @answers("ndarray of shape (n_bags,)", "Higher risks mean earlier events.")
+    def predict(self, bags: Any) -> Array:
+        """Predict the number of bags, or their risk."""
+        return self._user_scores(self._score_bags(self._check_bags(bags)))
 
     # Instances -----------------------------------------------------------------------------------
 

@@ -1,24 +1,36 @@
-"""One class against the rest: what a method of weighted rows sees, and combinations of its rows."""
+"""One class against the rest: what a method of weighted rows sees, and what it keeps.
+
+The functions that keep solutions, and score by them, are methods of `RowsClassifier` and
+`RowsRegressor`, which have ``kernel``, ``_options``, ``_excused`` and ``_loss_weights``.
+"""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import Facts
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.designs import Design
+from bagwise.designs import Design, matrix_design
+from bagwise.errors import SCALE, Message
+from bagwise.kernels import in_double
+from bagwise.kernels.instance import rbf_slopes
 from bagwise.losses import Loss
 from bagwise.problems import Problem
 from bagwise.procedures import Run
 from bagwise.rows import Labels, Rows
+from bagwise.rowstores import here
 from bagwise.solvers import Solution, solve
+from bagwise.solvers.solution import is_in_doubt
 
 
 @dataclass(frozen=True)
@@ -210,3 +222,87 @@ def kernel_columns(bags: Bags) -> Array:
             f"instance_ids: these must be integers from 0 to {bags.n_features - 1}."
         )
     return ids
+
+
+_LIMITS = ("max_iter", "annealing__max_inner")  # of iterations; a method has one of them
+BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values or distances at a time when scoring
+
+
+def keep_solutions(model: Any, fits: list[Any]) -> Array:
+    """Keep everything but the coefficients and the weights of instances; warn; return coef."""
+    solutions = [fit.solution for fit in fits]
+    model.intercept_ = np.array([solution.intercept for solution in solutions])
+    model.objective_ = np.array([solution.objective for solution in solutions])
+    model.gap_ = np.array([solution.gap for solution in solutions])
+    model.n_iter_ = max(len(fit.history) for fit in fits)
+    model.history_ = [fit.history for fit in fits] if len(fits) > 1 else fits[0].history
+    if fits[0].starts:
+        model.starts_ = [fit.starts for fit in fits] if len(fits) > 1 else fits[0].starts
+    for fit in fits:
+        model._warn(fit)
+    return np.stack([solution.coef for solution in solutions])
+
+
+def keep_support(model: Any, bags: Bags, coef: Array) -> None:
+    """Keep the rows with coefficients."""
+    model.support_ = np.flatnonzero(np.any(coef != 0, axis=0))
+    model.dual_coef_ = coef[:, model.support_]
+    if model.kernel == "precomputed":
+        model.support_columns_ = kernel_columns(bags)[model.support_]
+    else:
+        support = here(bags.X[model.support_])
+        # Coefficients of landmarks are large and of both signs: they cancel in float64 only.
+        model.support_vectors_ = support if model._options.approx is None else in_double(support)
+
+
+def warn_of_doubt(model: Any, fit: Any) -> None:
+    """Warn where the last convex problem may not be solved."""
+    solution, stopped = fit.solution, not fit.converged
+    objective, gap = solution.objective, solution.gap
+    flags = {"converged": solution.converged, "at_zero": solution.at_zero}
+    if not is_in_doubt(objective, gap, stopped=stopped, tol=model._excused, **flags):
+        return
+    what, more = "the solver", ""
+    if stopped:
+        name = next(each for each in _LIMITS if each in (known := model.get_params()))
+        what, more = f"{name}={known[name]}", "raise it, "
+    message = Message(
+        f"{type(model).__name__} was stopped by {what} before it converged: the last convex "
+        f"problem has objective {objective:.6g} and duality gap {gap:.2g}. "
+        f"Remedies: {more}scale the features with ",
+        SCALE,
+        f", lower {model._loss_weights}.",
+    )
+    warnings.warn(message, ConvergenceWarning, stacklevel=2)
+
+
+def score_instances(model: Any, bags: Bags) -> Array:
+    """Return the raw scores of instances, one column per model."""
+    if model.kernel == "linear":
+        return matrix_design(bags.X).scores_of_many(model.coef_) + model.intercept_
+    rows = max(1, BLOCK_VALUES // max(1, len(model.support_)))
+    blocks = range(0, bags.n_instances, rows)
+
+    def score_block(first: int) -> Array:
+        return model._kernel_rows(here(bags.X[first : first + rows])) @ model.dual_coef_.T
+
+    jobs = Parallel(n_jobs=model.n_jobs, prefer="threads")  # no bit depends on their number
+    parts = jobs(delayed(score_block)(first) for first in blocks)
+    return np.concatenate(parts).astype(np.float64) + model.intercept_
+
+
+def find_slopes(model: Any, X: Any, column: int) -> Array | None:
+    """Return the slopes of a model's scores at rows; None where the kernel has none."""
+    if model.kernel == "linear":
+        return np.broadcast_to(model.coef_[column], X.shape)
+    if model.kernel != "rbf":
+        return None
+    return rbf_slopes(model.kernel_, X, model.support_vectors_, model.dual_coef_[column])
+
+
+def compare_with_support(model: Any, X: Any) -> Array:
+    """Return the kernel between rows and the support vectors."""
+    if model.kernel == "precomputed":
+        return take_columns(X, model.support_columns_)
+    X = X if model._options.approx is None else in_double(X)
+    return model.kernel_(X, model.support_vectors_)

@@ -30,7 +30,7 @@ from bagwise.io.errors import (
 # The columns that writers write, and that readers look for by default.
 CODED = ("bag", "label", "groups", "sites")  # roles of columns with few distinct values
 MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])  # as texts
-NUMERIC = ("priors", "patch_size", BAG_FEATURE, *COORDS)  # how roles of numbers begin
+NUMERIC = ("priors", "patch_size", *COORDS)  # how roles of numbers begin
 ROLES = {
     "bag": "bag",
     "label": "label",

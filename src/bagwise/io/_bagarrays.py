@@ -104,14 +104,6 @@ def _choose(file: Path, names: list[str], key: str | None) -> str:
 _Choice = Callable[[list[str]], list[str]]
 
 
-def _read_npy(file: Path, choose: _Choice) -> dict[str, Any]:
-    return {"": np.array(limits.map_npy(file))}
-
-
-def _map_npy(file: Path, choose: _Choice) -> dict[str, Any]:
-    return {"": limits.map_npy(file)}
-
-
 def _read_npz(file: Path, choose: _Choice) -> dict[str, Any]:
     with limits.open_zip(file, "a .npz archive") as archive:
         members = {name.removesuffix(".npy"): name for name in archive.namelist()}
@@ -232,7 +224,7 @@ def _read_csv(file: Path, choose: _Choice) -> dict[str, Any]:
 
 
 _READERS: dict[str, Callable[[Path, _Choice], dict[str, Any]]] = {
-    ".npy": _read_npy,
+    ".npy": lambda file, _: {"": np.array(limits.map_npy(file))},
     ".npz": _read_npz,
     ".h5": _read_h5,
     ".hdf5": _read_h5,
@@ -241,7 +233,7 @@ _READERS: dict[str, Callable[[Path, _Choice], dict[str, Any]]] = {
     ".pth": _read_pt,
 }
 _MAPPERS: dict[str, Callable[[Path, _Choice], dict[str, Any]]] = {
-    ".npy": _map_npy,
+    ".npy": lambda file, _: {"": limits.map_npy(file)},
     ".h5": _map_h5,
     ".hdf5": _map_h5,
 }

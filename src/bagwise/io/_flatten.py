@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, frames
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.arrays import PER_BAG, PER_INSTANCE
 from bagwise.bags.frames import instance_columns as instance_columns
 from bagwise.bags.stored import verify_bags
 from bagwise.io._limits import rows_per_block

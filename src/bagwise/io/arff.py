@@ -48,11 +48,7 @@ _OF_BAGS = {ROLES[role]: role for role in ("groups", "sites", "priors", "patch_s
     bag="Attribute with the bag's id; None: the first, as in WEKA.",
     label="Attribute with the bag's label; None: the last, as in WEKA.",
 )
-def read_arff(
-    path: str | Path,
-    bag: str | None = None,
-    label: str | None = None,
-) -> LabeledBags:
+def read_arff(path: str | Path, bag: str | None = None, label: str | None = None) -> LabeledBags:
     """Read a relational ARFF file, as WEKA writes multi-instance data; sparse if any row is."""
     path = Path(path)
     header = Header(path)

@@ -127,14 +127,9 @@ def recognize(path: Path) -> str:
     if path.suffix.lower() in SLIDE_SUFFIXES:
         return "slides"
     format = SUFFIXES.get(suffix_of(path)) or _by_content(path)
-    if format == "csv" and _is_listing(path):
-        return "folder"
-    return format
-
-
-def _is_listing(path: Path) -> bool:
-    names = sniff(path).names
-    return "bag" not in names[1:] and any(name in PATH_COLUMNS for name in names)
+    names = sniff(path).names if format == "csv" else []
+    is_listing = "bag" not in names[1:] and any(name in PATH_COLUMNS for name in names)
+    return "folder" if is_listing else format
 
 
 def _by_content(path: Path) -> str:

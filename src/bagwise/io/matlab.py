@@ -27,8 +27,8 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.arrays import NAMES, NUMERIC_KINDS, in_range
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE, WIDE
+from bagwise.bags.arrays import NAMES, NUMERIC_KINDS, PER_BAG, PER_INSTANCE, in_range
+from bagwise.bags.forms import WIDE
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, list_names
@@ -207,7 +207,8 @@ def _attribute(path: Path, values: Any, name: str) -> Array:
         return _names(path, name, values)
     values = values.toarray() if sp.issparse(values) else values
     if name in WIDE:
-        return np.asarray(values, dtype=np.float64)
+        wide = _vector(values).reshape(values.shape)
+        return wide if wide.dtype.kind == "U" else wide.astype(np.float64)
     return np.asarray(values).ravel() if name in ("priors", "patch_size") else _vector(values)
 
 
@@ -245,7 +246,8 @@ def write_mat(path: str | Path, bags: Bags, y: Any = None) -> None:
     for name in _ATTRIBUTES:
         values = getattr(bags, name)
         if values is not None:
-            variables[name] = values if name in WIDE else _column(np.asarray(values))
+            shape = values.shape if name in WIDE else (-1, 1)
+            variables[name] = _column(np.asarray(values)).reshape(shape)
     with writing(path) as file:
         savemat(file, variables, do_compression=True)
 

@@ -29,7 +29,6 @@ from bagwise.io._atomic import cache_folder, writing
 from bagwise.io._columns import LabeledBags, reads
 from bagwise.io._source import require
 from bagwise.io.errors import FormatError
-from bagwise.io.findings import read_table
 
 _APART = 0.5  # angstroms: conformers that are closer bind alike
 _SHAPES = ["PMI1", "PMI2", "PMI3", "NPR1", "NPR2", "RadiusOfGyration", "InertialShapeFactor"]
@@ -75,6 +74,7 @@ def read_molecules(
     (array(['butanol', 'phenol'], dtype='<U7'), 'phenol#0', array([5.2, 6.1]))
     """
     from bagwise.io.dispatch import recognize
+    from bagwise.io.findings import read_table  # imports scikit-learn
 
     path = Path(path)
     table = read_table(path, recognize(path))

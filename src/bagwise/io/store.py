@@ -24,8 +24,7 @@ import scipy.sparse as sp
 from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.arrays import NAMES, canonical_csr
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.arrays import NAMES, PER_BAG, PER_INSTANCE, canonical_csr
 from bagwise.bags.stored import UncheckedRows, checksums, guard, verify, verify_bags
 from bagwise.errors import Argument, Message
 from bagwise.io._atomic import replacing

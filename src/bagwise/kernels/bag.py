@@ -20,7 +20,7 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
 from bagwise.bags.without import sum_of_others
 from bagwise.kernels import Kernel, in_double, squared_distances, squared_norms
-from bagwise.rowstores.blocks import BLOCK_BYTES
+from bagwise.rowstores.base import BLOCK_BYTES
 
 _SIDE = isqrt(BLOCK_BYTES // 8)  # rows and columns of a block of float64
 

@@ -20,7 +20,7 @@ from scipy.linalg import cholesky
 
 from bagwise._typing import Array
 from bagwise.errors import SCALE, Argument, Message, Parameter
-from bagwise.rowstores.blocks import CACHE_BYTES, memory_limit, row_blocks
+from bagwise.rowstores.base import CACHE_BYTES, memory_limit, row_blocks
 
 MANY_ROWS = 3000  # above, kernel problems are solved iteratively (`bagwise.designs.Iterative`)
 _SINGLE_WEIGHT = 1000.0  # of a loss: below, it times the rounding of K is small against |w|^2

@@ -15,6 +15,7 @@ IEEE T-PAMI 34(3), 2012.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,7 +25,20 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from bagwise._documented import Function, Sentence, documenting
 from bagwise._typing import Array
+
+_SENTENCES: dict[str, Sentence] = {
+    "X": ("array-like or sparse matrix of shape (n_samples, n_features)", "Nonnegative features."),
+    "input_features": (
+        "array-like of str",
+        "Names of the input features; those seen in fit when None.",
+    ),
+}
+
+
+def _explains(returns: str, **own: Sentence) -> Callable[[Function], Function]:
+    return documenting(_SENTENCES, returns)(**own)
 
 
 class IntersectionMap(TransformerMixin, BaseEstimator):
@@ -82,39 +96,20 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
         self.window = window
         self.period = period
 
+    @_explains("self\n    The transformer.", y=("None", "Not used."))
     def fit(self, X: Any, y: Any = None) -> IntersectionMap:
-        """Check the parameters and the number of features.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Nonnegative features.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        self
-            The transformer.
-        """
+        """Check the parameters and the number of features."""
         self._validate_params()
         self._validate(X, reset=True)
         self.period_ = self._best_period() if self.period is None else float(self.period)
         return self
 
+    @_explains(
+        "ndarray or CSR matrix of shape (n_samples, (2 n + 1) n_features)\n"
+        "    All features at frequency 0, then their cosines and sines at frequency 1, and so on."
+    )
     def transform(self, X: Any) -> Any:
-        """Map the features.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Nonnegative features.
-
-        Returns
-        -------
-        ndarray or CSR matrix of shape (n_samples, (2 n + 1) n_features)
-            All features at frequency 0, then their cosines and sines at frequency 1, and so on.
-        """
+        """Map the features."""
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         if not sp.issparse(X):
@@ -124,19 +119,9 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
         ]
         return sp.hstack(parts, format="csr")
 
+    @_explains("ndarray of str objects\n    ``name_0``, ``name_cos1``, ``name_sin1``, ...")
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the output columns.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the input features; those seen in fit when None.
-
-        Returns
-        -------
-        ndarray of str objects
-            ``name_0``, ``name_cos1``, ``name_sin1``, ...
-        """
+        """Return the names of the output columns."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features, generate_names=True)
         kinds = ["0", *(f"{wave}{j}" for j in range(1, self.n + 1) for wave in ("cos", "sin"))]

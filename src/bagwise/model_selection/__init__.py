@@ -1,8 +1,9 @@
 """Choosing between models and parameters: search, comparison, transductive cross-validation."""
 
 from bagwise._removed import refuse_names
-from bagwise.model_selection.audit import Audit, SiteResult
+from bagwise.model_selection.audit import Audit
 from bagwise.model_selection.auto import AutoBagClassifier
+from bagwise.model_selection.by_site import SiteResult
 from bagwise.model_selection.candidates import candidates
 from bagwise.model_selection.compare import compare
 from bagwise.model_selection.comparison import Compared, Comparison

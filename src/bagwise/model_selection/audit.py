@@ -11,6 +11,9 @@ difficulty of the problem, stay the same. The statistics are the AUC of the fold
 pairs of one site, which needs no fit, and minus that of unseen sites, for which all sites are left
 out again. With two sites, a model of one of them cannot learn what tells them apart: there the
 first test has the power.
+
+Of more than two classes, an AUC is the mean over classes of one against the rest (macro), and its
+interval the mean of theirs, which is wide enough however they depend on each other.
 """
 
 from __future__ import annotations
@@ -18,14 +21,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.stats import chi2_contingency
 from scipy.stats.contingency import association
-from sklearn.metrics import roc_auc_score
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
@@ -35,53 +37,18 @@ from bagwise.crossfit import folds, out_of_fold_scores
 from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_units
 from bagwise.crossfit.scores import LEVEL
 from bagwise.crossfit.sites import count_patients, permute_sites, score_unseen, site_of_units
-from bagwise.errors import list_names
-from bagwise.metrics import bag_measures, bound_auc_of
+from bagwise.metrics import bag_measures
+from bagwise.model_selection.by_site import (
+    Rate,
+    SiteResult,
+    auc_within,
+    list_sites,
+    pair_auc,
+    rate_auc,
+    split_classes,
+)
 from bagwise.models.statistics import StatisticsLogistic
 from bagwise.tolerances import TIE
-
-
-class Rate(NamedTuple):
-    """An AUC and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
-
-
-@dataclass(frozen=True)
-class SiteResult:
-    """What is known of one site: its bags, and the AUC among them.
-
-    Parameters
-    ----------
-    name : object
-        The site.
-    n_bags, n_positive : int
-        Number of its bags, and of its positive ones.
-    known : Rate or None
-        AUC by folds, where other bags of the site are in the training part.
-    unseen : Rate or None
-        AUC of a model that was trained without the site.
-    note : str, default=""
-        Why there is no AUC.
-
-    Examples
-    --------
-    >>> from bagwise.model_selection import SiteResult
-    >>> SiteResult("north", 40, 0, None, None, "negative bags only").note
-    'negative bags only'
-    """
-
-    name: Any
-    n_bags: int
-    n_positive: int
-    known: Rate | None
-    unseen: Rate | None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,8 +61,8 @@ class Audit:
         The model that was cross-validated.
     n_bags : int
         Number of bags.
-    positive : object
-        The class whose bags are counted as positive.
+    classes : list
+        The classes; of two, the second is the positive one.
     folds : Rate
         AUC of k-fold cross-validation, as usually reported.
     within : Rate or None
@@ -129,7 +96,7 @@ class Audit:
 
     model: str
     n_bags: int
-    positive: Any
+    classes: list[Any]
     folds: Rate
     within: Rate | None
     unseen: Rate | None
@@ -176,9 +143,8 @@ class Audit:
         for title, value in self.lines():
             lines.append(f"  {title}: {value}")
         for site in self.sites:
-            counts = f"{site.n_bags} bags, {site.n_positive} of {self.positive}"
             found = site.note or f"folds {site.known}, unseen {site.unseen}"
-            lines.append(f"  {site.name}: {counts}; {found}")
+            lines.append(f"  {site.name}: {site.by_class}; {found}")
         return "\n".join(lines)
 
     def lines(self) -> list[tuple[str, str]]:
@@ -235,7 +201,7 @@ def audit(
     bags : Bags, or anything check_bags takes
         The data; bags of one group of ``bags.groups`` (a patient) stay together.
     y : array-like of shape (n_bags,)
-        Their labels, of two classes.
+        Their labels, of two classes or more.
     model : bag classifier, or a Pipeline or search that ends in one, default=None
         Cloned for every fit. None is `StatisticsLogistic`, which is cheap.
     sites : array-like of shape (n_bags,), default=None
@@ -268,18 +234,20 @@ def audit(
     """
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     bags = bags if sites is None else bags.replace(sites=sites)
-    classes = _check_classes(bags, y)
-    truth, of_unit = y == classes[1], site_of_units(bags)
+    classes, truth = split_classes(bags, y)
+    of_unit = site_of_units(bags)
     rows = _describe(bags)
     title = "StatisticsLogistic()" if model is None else repr(model)
-    seen, model, y = (rows, _CHEAP, truth.astype(int)) if model is None else (bags, model, y)
+    codes = np.searchsorted(classes, y)  # so that the second class is the positive one here, too
+    seen, model, y = (rows, _CHEAP, codes) if model is None else (bags, model, y)
     splits = folds(seen, y, cv, random_state)
     scores = out_of_fold_scores(model, seen, y, None, splits, n_jobs)
     unseen = score_unseen(model, seen, y, n_jobs)
-    pooled = Rate(float(roc_auc_score(truth, scores)), *bound_auc_of(truth, scores, bags.groups))
+    pooled = rate_auc(truth, scores, bags.groups)
+    assert pooled is not None  # there are several classes
     within, apart = (auc_within(truth, s, bags.sites, bags.groups) for s in (scores, unseen))
     draws = [permute_sites(bags, y, of_unit, random_state + r) for r in range(n_permutations)]
-    among = [_pair_auc(truth, scores, sites) for sites in draws if within is not None]
+    among = [pair_auc(truth, scores, sites) for sites in draws if within is not None]
     one = partial(_score_permuted, model, seen, y, truth)
     beyond = []
     if apart is not None:
@@ -289,7 +257,7 @@ def audit(
             callback()
     table = count_patients(bags, y)
     return Audit(
-        *(title, len(bags), classes[1].item(), pooled, within, apart),
+        *(title, len(bags), classes.tolist(), pooled, within, apart),
         predictability=_predict_sites(rows, cv, random_state, n_jobs),
         association=float(association(table, method="cramer")),
         association_p_value=float(chi2_contingency(table, correction=False).pvalue),
@@ -316,91 +284,12 @@ def _share_below(permuted: list[float], rate: Rate | None) -> float | None:
     return (1 + int(np.sum(np.array(permuted) <= rate.value + TIE))) / (1 + len(permuted))
 
 
-# Sites --------------------------------------------------------------------------------------------
-
-
-def _check_classes(bags: Bags, y: Array) -> Array:
-    classes = np.unique(y)
-    if len(y) != len(bags):
-        raise ValueError(f"y has {len(y)} labels, there are {len(bags)} bags.")
-    if len(classes) != 2:
-        what = f"An audit compares two classes, there are {len(classes)}"
-        raise ValueError(f"{what}: {list_names(map(str, classes))}. Set one against the others.")
-    return classes
-
-
-def auc_within(truth: Array, scores: Array, sites: Array, groups: Array | None) -> Rate | None:
-    """Return the AUC of all pairs of bags of one site; None if there are none.
-
-    The interval combines those of sites, whose weights are their numbers of pairs (Zou & Donner
-    2008). Bags without a score are left out.
-    """
-    mixed = _find_mixed(truth, scores, factorize(sites)[0])
-    if not mixed:
-        return None
-    share = _weigh_pairs(truth, mixed)
-    value, low, high = np.array([_rate_site(truth, scores, groups, rows) for rows in mixed]).T
-    middle = float(share @ value)
-    below, above = (float(np.sqrt(share**2 @ (value - end) ** 2)) for end in (low, high))
-    return Rate(middle, max(0.0, middle - below), min(1.0, middle + above))
-
-
-def _find_mixed(truth: Array, scores: Array, codes: Array) -> list[Array]:
-    """Return the bags with scores of each site that has some of both classes."""
-    of_sites = (np.flatnonzero((codes == k) & ~np.isnan(scores)) for k in range(codes.max() + 1))
-    return [rows for rows in of_sites if 0 < truth[rows].sum() < len(rows)]
-
-
-def _weigh_pairs(truth: Array, mixed: list[Array]) -> Array:
-    """Return the share of each site in all pairs of a positive and a negative bag of one site."""
-    pairs = np.array([truth[rows].sum() * (~truth[rows]).sum() for rows in mixed], dtype=float)
-    return pairs / pairs.sum()
-
-
-def _rate_site(truth: Array, scores: Array, groups: Array | None, rows: Array) -> Rate:
-    own = None if groups is None else groups[rows]
-    value = float(roc_auc_score(truth[rows], scores[rows]))
-    return Rate(value, *bound_auc_of(truth[rows], scores[rows], own))
-
-
-def list_sites(
-    bags: Bags, truth: Array, classes: Any, scores: Array, unseen: Array | None
-) -> list[SiteResult]:
-    """Return the results of each site, the largest first; those of one class have a note.
-
-    ``classes`` are the negative and the positive one; ``unseen`` is None where nobody asks for it.
-    """
-    codes, names = factorize(bags.sites)
-    results = []
-    for k in np.argsort(-np.bincount(codes), kind="stable"):
-        rows, n_pos = np.flatnonzero(codes == k), int(truth[codes == k].sum())
-        known, apart, note = None, None, ""
-        if not 0 < n_pos < len(rows):
-            note = f"only bags of the class {classes[int(n_pos > 0)]}"
-        else:
-            known = _rate_site(truth, scores, bags.groups, rows)
-            if unseen is not None and np.isnan(unseen[rows]).any():
-                note = "the other sites have one class only"
-            elif unseen is not None:
-                apart = _rate_site(truth, unseen, bags.groups, rows)
-        name = names[k].item() if isinstance(names[k], np.generic) else names[k]
-        results.append(SiteResult(name, len(rows), n_pos, known, apart, note))
-    return results
-
-
 # Permutations, and the site as the label ---------------------------------------------------------
 
 
 def _score_permuted(model: Any, bags: Bags, y: Array, truth: Array, sites: Array) -> float:
     """Return the AUC of sites that no training bag comes from, for permuted sites."""
-    return _pair_auc(truth, score_unseen(model, bags.replace(sites=sites), y), sites)
-
-
-def _pair_auc(truth: Array, scores: Array, codes: Array) -> float:
-    """Return the AUC of pairs of bags of one site."""
-    mixed = _find_mixed(truth, scores, codes)
-    aucs = [roc_auc_score(truth[rows], scores[rows]) for rows in mixed]
-    return float(_weigh_pairs(truth, mixed) @ aucs)
+    return pair_auc(truth, score_unseen(model, bags.replace(sites=sites), y), sites)
 
 
 def _predict_sites(rows: Bags, cv: int, random_state: int, n_jobs: int | None) -> float | None:

@@ -23,6 +23,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import check_enough_bags
 from bagwise.errors import Message, Parameter, suggestion
+from bagwise.estimators.covariates import covariate_settings
 from bagwise.estimators.input import order_is_meaning, warn_of_unclear
 from bagwise.estimators.labels import read_task
 from bagwise.io._records import ResultsError
@@ -35,12 +36,14 @@ from bagwise.model_selection.nested import INNER_FOLDS, NestedCell, OuterFolds, 
 from bagwise.model_selection.runner import Runner, Store, hash_data
 from bagwise.model_selection.scaling import scalings, settle_scale, with_scaler
 from bagwise.model_selection.search import FOLDS
+from bagwise.models.statistics import StatisticsForestRegressor, StatisticsLogistic
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.cluster import for_processes
 from bagwise.times import check_times
 
 POSITIVE = Parameter("pos_label", "")
 RESULTS = "comparison.jsonl"
+COVARIATES = "covariates"  # the model of covariates alone
 
 
 def compare(
@@ -56,6 +59,7 @@ def compare(
     scale: str | None = "auto",
     impute: str | None = None,
     pos_label: Any = None,
+    covariates: bool = False,
     time_limit: float | None = None,
     out: str | Path | None = None,
     random_state: int = 0,
@@ -95,6 +99,9 @@ def compare(
         What replaces missing values, by the training part of each fold; None refuses them.
     pos_label : object, default=None
         The positive label, for models that have such a parameter.
+    covariates : bool, default=False
+        Let models that can also learn from ``bags.bag_features``, such as age and stage, and add a
+        model of those alone, "covariates" (of classes and numbers).
     time_limit : float, default=None
         Seconds after which to stop, with what was found until then. The limit is soft: a fit that
         is under way may end a little later. Models that would not finish in time are left out,
@@ -134,7 +141,7 @@ def compare(
     outer = OuterFolds(bags, y, Protocol(cv, inner_cv, metric, scale, random_state, impute))
     _check(outer, n_repeats, task)
     positive = _positive(y, pos_label) if task == "classes" else None
-    chosen, left_out = _models(models, bags, y, positive, task)
+    chosen, left_out = _models(models, bags, y, positive, task, covariates)
     classes = np.unique(y) if task == "classes" else np.empty(0)
     sample = Sample(y, classes, cv, bags.groups, positive, task)
     folds = [outer.fold_of_bag(repeat) for repeat in range(n_repeats)]
@@ -181,7 +188,7 @@ def _positive(y: Array, pos_label: Any) -> Any:
 
 
 def _models(
-    models: Any, bags: Bags, y: Array, pos_label: Any, task: str
+    models: Any, bags: Bags, y: Array, pos_label: Any, task: str, covariates: bool
 ) -> tuple[dict[str, Any], dict[str, str]]:
     left_out: dict[str, str] = {}
     if models is None:
@@ -191,6 +198,12 @@ def _models(
     if not models:
         raise ValueError("Give at least one model to compare.")
     models = {name: clone(adapt_to(task, model)) for name, model in models.items()}
+    if covariates:
+        alone = {"classes": StatisticsLogistic, "numbers": StatisticsForestRegressor}
+        if task in alone:
+            models[COVARIATES] = alone[task](statistics="none")
+        for model in models.values():
+            model.set_params(**covariate_settings(model))
     for model in models.values():
         if pos_label is not None and "pos_label" in model.get_params(deep=False):
             model.set_params(pos_label=pos_label)

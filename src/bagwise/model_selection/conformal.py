@@ -43,6 +43,8 @@ from bagwise.crossfit.folds import number_units
 from bagwise.crossfit.scores import bag_scores
 from bagwise.estimators.params import Parameters, Words, param
 
+_APART = "The training bags; those of one group stay on one side of every fold."
+
 
 class _Conformal(Parameters):
     """Copies of a model, each with bags that it did not see.
@@ -84,6 +86,11 @@ class _Conformal(Parameters):
         self.group_ = number_units(bags)[held_out]
         return held_out, [scores for _, scores in judged]
 
+    def _ask_copies(self, bags: Any) -> list[Array]:
+        check_is_fitted(self)
+        bags = check_bags(bags)
+        return [bag_scores(model, bags) for model in self.estimators_]
+
 
 class ConformalBagClassifier(ClassifierMixin, _Conformal):
     """Sets of labels that hold the true one with a stated probability.
@@ -122,21 +129,9 @@ class ConformalBagClassifier(ClassifierMixin, _Conformal):
         False, ["boolean"], "Whether each class has its coverage, instead of all bags together."
     )
 
+    @answers(*("self", "The fitted estimator."), bags=_APART, y="One label per bag.")
     def fit(self, bags: Any, y: Any) -> Self:
-        """Fit the copies and score the calibration bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            Labeled bags; those of one group stay on one side of every fold.
-        y : array-like of shape (n_bags,)
-            One label per bag.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the copies and score the calibration bags."""
         self._validate_params()
         bags, y = check_bags(bags), column_or_1d(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -164,9 +159,7 @@ class ConformalBagClassifier(ClassifierMixin, _Conformal):
 
     def _scores(self, bags: Any) -> Array:
         """Return the scores of all copies, (n_copies, n_bags, n_classes)."""
-        check_is_fitted(self)
-        bags = check_bags(bags)
-        return np.array([_per_class(bag_scores(model, bags)) for model in self.estimators_])
+        return np.array([_per_class(scores) for scores in self._ask_copies(bags)])
 
     def _p_values(self, scores: Array) -> Array:
         values = np.empty(scores.shape[1:])
@@ -180,22 +173,13 @@ class ConformalBagClassifier(ClassifierMixin, _Conformal):
             values[:, c] = (1 + behind) / (1 + weight.sum())
         return values
 
+    @answers(
+        *("ndarray of bool of shape (n_bags, n_classes)", "Whether the class is in the bag's set."),
+        level="Probability with which the set holds the true label. An empty set says that the bag "
+        "is unlike all calibration bags, a set of several that they cannot be told apart.",
+    )
     def predict_set(self, bags: Any, level: float = 0.9) -> Array:
-        """Return the set of labels of each bag.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-        level : float, default=0.9
-            Probability with which the set holds the true label. An empty set says that the bag is
-            unlike all calibration bags, a set of several that they cannot be told apart.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_bags, n_classes)
-            Whether the class is in the bag's set.
-        """
+        """Return the set of labels of each bag."""
         return self.p_values(bags) > 1 - _check_level(level)
 
 
@@ -228,21 +212,9 @@ class ConformalBagRegressor(RegressorMixin, _Conformal):
         None, HasMethods(["fit", "predict"]), "The regressor; copies of it are fitted."
     )
 
+    @answers(*("self", "The fitted estimator."), bags=_APART, y="One number per bag.")
     def fit(self, bags: Any, y: Any) -> Self:
-        """Fit the copies and measure their errors on the calibration bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags; those of one group stay on one side of every fold.
-        y : array-like of shape (n_bags,)
-            One number per bag.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Fit the copies and measure their errors on the calibration bags."""
         self._validate_params()
         bags, y = check_bags(bags), column_or_1d(y).astype(np.float64)
         held_out, parts = self._fit_copies(self.estimator, bags, y, ordered=True)
@@ -252,12 +224,7 @@ class ConformalBagRegressor(RegressorMixin, _Conformal):
     @answers("ndarray of shape (n_bags,)", "One number per bag.")
     def predict(self, bags: Any) -> Array:
         """Predict the mean of what the copies predict."""
-        return self._predict_all(bags).mean(axis=0)
-
-    def _predict_all(self, bags: Any) -> Array:
-        check_is_fitted(self)
-        bags = check_bags(bags)
-        return np.array([bag_scores(model, bags) for model in self.estimators_])
+        return np.mean(self._ask_copies(bags), axis=0)
 
     @answers(
         *("ndarray of shape (n_bags, 2)", "Lower and upper end; infinite with too few bags."),
@@ -265,7 +232,7 @@ class ConformalBagRegressor(RegressorMixin, _Conformal):
     )
     def predict_interval(self, bags: Any, level: float = 0.9) -> Array:
         """Return an interval for the number of each bag."""
-        predicted, outside = self._predict_all(bags)[self.fold_], 1 - _check_level(level)
+        predicted, outside = np.array(self._ask_copies(bags))[self.fold_], 1 - _check_level(level)
         weight = _weights(self.group_)
         high = _upper_quantile(predicted + self.errors_[:, None], weight, outside)
         low = -_upper_quantile(self.errors_[:, None] - predicted, weight, outside)

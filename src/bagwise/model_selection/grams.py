@@ -23,10 +23,7 @@ from bagwise.estimators.tags import bag_tags
 
 _MAX_BYTES = 600_000_000  # per worker; the matrix of musk2 takes 350 MB
 # What a Gram matrix depends on besides the bags.
-_SETTINGS = (
-    *("kernel", "gamma", "degree", "kernel_options"),
-    *("class_weight", "random_state"),
-)
+_SETTINGS = (*("kernel", "gamma", "degree", "kernel_options"), *("class_weight", "random_state"))
 
 
 @dataclass

@@ -33,7 +33,7 @@ from scipy.stats import norm, t as student
 from bagwise._typing import Array
 from bagwise.bags.ids import factorize
 from bagwise.measures import FISHER, LOGIT, REST, bound
-from bagwise.metrics import auc_bounds, count_effective, labels_of, place_scores
+from bagwise.metrics import auc_bounds, count_effective, labels_of, place_scores, wilson
 from bagwise.times import check_times, concordance
 
 METRICS = ("auc", "accuracy", "balanced_accuracy")  # of any number of classes
@@ -245,7 +245,7 @@ def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array
     smallest = min(np.unique(sample.units[sample.y == k]).size for k in sample.classes)
     spread = value * (1 - value)
     many = spread / variance if variance > 0 and spread > 0 else smallest / sample.correction
-    low, high = _wilson(value, min(many, sample.n_units), sample.quantile)
+    low, high = wilson(value, min(many, sample.n_units), sample.quantile)
     return Estimate(value, low, high, parts, values)
 
 
@@ -293,11 +293,3 @@ def difference(sample: Sample, first: Estimate, second: Estimate) -> Difference:
     error = float(np.sqrt(sample.variance(first.parts[:shared] - second.parts[:shared])))
     t_value = Difference(value, error, np.nan).t_value
     return Difference(value, error, float(2 * student.sf(abs(t_value), sample.freedom)))
-
-
-def _wilson(value: float, many: float, quantile: float) -> tuple[float, float]:
-    """Return Wilson's interval of a fraction of that many."""
-    weight = quantile**2 / many
-    middle = (value + weight / 2) / (1 + weight)
-    half = np.sqrt(weight * value * (1 - value) + weight**2 / 4) / (1 + weight)
-    return float(middle - half), float(middle + half)

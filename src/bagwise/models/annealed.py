@@ -36,8 +36,8 @@ from sklearn.utils._param_validation import Interval
 from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
 from bagwise.assumptions.rules import Everything, Given
-from bagwise.assumptions.segments import Segments
 from bagwise.assumptions.soft import Softening, SoftLabels, SoftWitness
+from bagwise.bags.segments import Segments
 from bagwise.designs import Point
 from bagwise.estimators.params import (
     Parameters,
@@ -379,9 +379,7 @@ class AnnealedWitnessSVC(AnnealedSVC):
     """
 
     n_witnesses: int = param(
-        1,
-        integer(),
-        "Number of witnesses in a positive bag; a smaller bag uses all its instances.",
+        1, integer(), "Number of witnesses in a positive bag; a smaller bag uses all its instances."
     )
     init: str = param(
         "uniform",

@@ -41,10 +41,10 @@ from bagwise.designs import Gram, conditioned_design
 from bagwise.errors import Message, Parameter
 from bagwise.estimators.params import Words, param, positive, shared
 from bagwise.estimators.regressor import RowsRegressor
-from bagwise.estimators.rows import BLOCK_VALUES, MarginClassifier
+from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import rows_of, stack_models
+from bagwise.estimators.task import BLOCK_VALUES, rows_of, stack_models
 from bagwise.kernels import (
     Kernel,
     check_kernel_values,
@@ -223,9 +223,6 @@ class BagKernels(BagScores):
 
     # Predicting ----------------------------------------------------------------------------------
 
-    def _support(self) -> Bags:
-        return Bags(self.support_vectors_, self.support_offsets_)
-
     def _instance_scores(self, bags: Bags) -> Array:
         per_row = expand(self.dual_coef_.T, self.support_offsets_) * self.support_weights_[:, None]
         scores = kernel_scores(self.kernel_, bags.X, self.support_vectors_, per_row)
@@ -254,7 +251,8 @@ class BagKernels(BagScores):
         return segment_sum(shares[:, None] * scores, bags.offsets) + self.intercept_
 
     def _pairwise_scores(self, bags: Bags) -> Array:
-        kernel = self._between(bags, self._shares(bags), self._support(), self.support_weights_)
+        support = Bags(self.support_vectors_, self.support_offsets_)
+        kernel = self._between(bags, self._shares(bags), support, self.support_weights_)
         return kernel @ self.dual_coef_.T + self.intercept_
 
     def _scores_without_each(self, bags: Bags) -> Array:
@@ -328,12 +326,6 @@ class BagKernelSVC(BagKernels, MarginClassifier):
     --------
     MeanSVC : The bag is its mean, in feature space.
 
-    References
-    ----------
-    .. [1] T. Gaertner, P. Flach, A. Kowalczyk, A. Smola, "Multi-instance kernels", ICML 2002.
-    .. [2] Z.-H. Zhou, Y.-Y. Sun, Y.-F. Li, "Multi-instance learning by treating instances as
-       non-i.i.d. samples", ICML 2009.
-
     Examples
     --------
     >>> model = BagKernelSVC(bag_kernel="mean", C=10).fit(bags, [1, 0, 1, 0])
@@ -369,7 +361,7 @@ class BagKernelRegressor(BagKernels, RowsRegressor):
         """There are no weights of instances."""
         return replace(super().__bag_tags__(), instance_weights=False)
 
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
         self._fit_bags(bags, y, weight)
 
     def _solve_bags(self, design: Any, rows: Bags, target: Array, weight: Array) -> list[Run]:

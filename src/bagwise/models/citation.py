@@ -32,8 +32,8 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import Words, integer, param, shared
-from bagwise.estimators.rows import BLOCK_VALUES
 from bagwise.estimators.tags import OPAQUE, BagTags
+from bagwise.estimators.task import BLOCK_VALUES
 from bagwise.kernels.bag import hausdorff
 from bagwise.tolerances import PROVEN
 
@@ -55,13 +55,6 @@ class CitationKNN(BagClassifier):
     See Also
     --------
     BagKernelSVC : An SVM over kernels between bags.
-
-    References
-    ----------
-    .. [1] J. Wang, J.-D. Zucker, "Solving the multiple-instance problem: a lazy learning approach",
-       ICML 2000.
-    .. [2] Z.-H. Zhou, X.-B. Xue, Y. Jiang, "Locating regions of interest in CBIR with
-       multi-instance learning techniques", AI 2005.
 
     Examples
     --------
@@ -130,7 +123,8 @@ class CitationKNN(BagClassifier):
     def _block_scores(self, bags: Bags) -> Array:
         train = Bags(self.bags_X_, self.bags_offsets_)
         distances = self._merge_near(hausdorff(bags, train, self.metric))
-        voices = self._reference_weights(distances) + self._citer_weights(distances)
+        citers = self.bags_weight_ * (distances <= self.reach_)
+        voices = self._reference_weights(distances) + citers
         votes = voices @ np.eye(len(self.classes_))[self.bags_codes_]  # (n_bags, n_classes)
         nearness = self._nearness(distances)
         total = votes.sum(axis=1, keepdims=True)
@@ -157,9 +151,6 @@ class CitationKNN(BagClassifier):
             left = (self.n_references - before) / (taken[i, last] - before)
             shares[i, order[i]] = np.clip(left, 0.0, 1.0)
         return shares * self.bags_weight_
-
-    def _citer_weights(self, distances: Array) -> Array:
-        return self.bags_weight_ * (distances <= self.reach_)
 
     def _nearness(self, distances: Array) -> Array:
         """Return (d_other - d_own) / (d_other + d_own) of the nearest bags per class."""

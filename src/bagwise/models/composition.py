@@ -37,28 +37,34 @@ from bagwise.bags.segments import expand
 from bagwise.designs.nystroem import SAMPLE
 from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.covariates import CovariateRows
+from bagwise.estimators.covariates import append_covariates, learn_covariates
 from bagwise.estimators.params import integer, param, redeclare, shared
 from bagwise.estimators.regressor import RowsRegressor
+from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.models.meansvc import MeanRegressor, one_row_per_bag
-from bagwise.rowstores.blocks import count_rows
+from bagwise.rowstores.base import count_rows
 
 
-class Composition(CovariateRows):
+class Composition(BagScores):
     """A bag as the square roots of the shares of its kinds of instances.
 
     Attributes
     ----------
     words_ : ndarray of shape (n_words, n_features)
         The kinds: centers of the training instances.
+    covariate_kinds_, covariate_center_, covariate_scale_ : list, ndarray, ndarray
+        With ``covariates``: the categories of each (None of numbers), and by which means and
+        standard deviations the columns are standardized.
     """
+
+    covariates: bool = shared("covariates")
 
     n_words: int = param(32, integer(2), "Number of kinds of instances.")
 
     def _find_centers(self, bags: Bags, weight: Array) -> None:
         """Let k-means find the words among the instances of bags with weight."""
-        self._learn_covariates(bags, weight)
+        learn_covariates(self, bags, weight)
         train, rng = bags[np.flatnonzero(weight)], check_random_state(self.random_state)
         n_drawn = min(SAMPLE, train.n_instances)
         drawn = np.sort(rng.permutation(train.n_instances)[:n_drawn])
@@ -89,7 +95,7 @@ class Composition(CovariateRows):
 
     def _embed(self, bags: Bags) -> Array:
         shares = self._count(bags, self._find_words(bags)) / bags.sizes[:, None]
-        return self._append_covariates(np.sqrt(shares), bags)
+        return append_covariates(self, np.sqrt(shares), bags)
 
     def _score_rows(self, rows: Array) -> Array:
         raise NotImplementedError
@@ -105,7 +111,7 @@ class Composition(CovariateRows):
         for word in range(counts.shape[1]):
             fewer = counts - (np.arange(counts.shape[1]) == word)
             rows = np.sqrt(np.maximum(fewer, 0) / left[:, None])
-            scores.append(self._score_rows(self._append_covariates(rows, bags)))
+            scores.append(self._score_rows(append_covariates(self, rows, bags)))
         return np.stack(scores, axis=1)[expand(np.arange(len(bags)), bags.offsets), words]
 
 
@@ -169,9 +175,9 @@ class CompositionRegressor(Composition, RowsRegressor):
         """Words depend on which instances are drawn."""
         return replace(super().__bag_tags__(), weight_is_repetition=False)
 
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
         self._find_centers(bags, weight)
-        super()._fit_values(one_row_per_bag(self._embed(bags)), y, weight)
+        super()._fit_labels(one_row_per_bag(self._embed(bags)), y, weight)
 
     def _score_rows(self, rows: Array) -> Array:
         return self._instance_scores(one_row_per_bag(rows))

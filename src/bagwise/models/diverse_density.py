@@ -38,14 +38,7 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_softmax
 from bagwise.crossfit import best_threshold
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.params import (
-    Words,
-    integer,
-    param,
-    positive,
-    redeclare,
-    shared,
-)
+from bagwise.estimators.params import Words, integer, param, positive, redeclare, shared
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
 from bagwise.kernels import settle_gamma
@@ -210,10 +203,6 @@ class DiverseDensity(_DensityClassifier):
     EMDD : The same idea by expectation maximization, much faster.
     DDSVM : Many local optima as features of an SVM.
 
-    References
-    ----------
-    .. [1] O. Maron, T. Lozano-Perez, "A framework for multiple-instance learning", NIPS 1998.
-
     Examples
     --------
     >>> model = DiverseDensity().fit(bags, [1, 0, 1, 0])
@@ -245,11 +234,6 @@ class EMDD(_DensityClassifier):
     See Also
     --------
     DiverseDensity : Quasi-Newton on the likelihood of all instances.
-
-    References
-    ----------
-    .. [1] Q. Zhang, S. A. Goldman, "EM-DD: an improved multiple-instance learning technique",
-       NIPS 2001.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -31,7 +31,34 @@ from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
 
 
-class BagEnsemble(BagClassifier):
+class Wrapper(BagClassifier):
+    """Base of the classifiers that fit copies of another one."""
+
+    _uses_known = None  # the copies may
+    _plain: ClassVar[type[Any]]  # what is copied where nothing else is given
+
+    if TYPE_CHECKING:  # a field would be a parameter
+        estimator: Any
+
+    def _member(self) -> Any:
+        return self._plain() if self.estimator is None else self.estimator
+
+    def __bag_tags__(self) -> BagTags:
+        """Instance scores are of the kind that the copies have."""
+        of_member = bag_tags(self._member())
+        names = ("instance_scores", "weight_is_repetition", "tolerance")
+        same = {name: getattr(of_member, name) for name in names}
+        return replace(OPAQUE, **same, whole_bag=of_member.assumption)
+
+    def __sklearn_tags__(self) -> Any:
+        """Take over what the copies accept."""
+        tags, of_member = super().__sklearn_tags__(), self._member().__sklearn_tags__()
+        tags.input_tags.sparse = of_member.input_tags.sparse
+        tags.classifier_tags.multi_class = of_member.classifier_tags.multi_class
+        return tags
+
+
+class BagEnsemble(Wrapper):
     """Average bag estimators that were fitted to random draws of bags.
 
     Attributes
@@ -45,11 +72,6 @@ class BagEnsemble(BagClassifier):
     --------
     WitnessSVC : The default member.
 
-    References
-    ----------
-    .. [1] L. Breiman, "Bagging predictors", Machine Learning 24 (1996).
-    .. [2] Z.-H. Zhou, M.-L. Zhang, "Ensembles of multi-instance learners", ECML 2003.
-
     Examples
     --------
     >>> from bagwise import BagEnsemble, LabelSVC
@@ -59,7 +81,7 @@ class BagEnsemble(BagClassifier):
     array([1, 0, 1, 0])
     """
 
-    _uses_known = None  # its members may
+    _plain = WitnessSVC
 
     estimator: Any = inner_estimator("What is fitted to each draw; `WitnessSVC` when None.")
     n_estimators: int = param(10, integer(), "Number of members.")
@@ -67,25 +89,11 @@ class BagEnsemble(BagClassifier):
     callback: Callable[[dict[str, Any]], None] | None = shared("callback")
     class_weight: Any = shared("class_weight")
 
-    def _member(self) -> Any:
-        return WitnessSVC() if self.estimator is None else self.estimator
-
     def __bag_tags__(self) -> BagTags:
-        """Instance scores are of the kind that the members have; draws are random."""
-        of_member = bag_tags(self._member())
+        """Draws are random."""
         return replace(
-            OPAQUE,
-            instance_scores=of_member.instance_scores,
-            weight_is_repetition=False,
-            whole_bag=of_member.assumption,
+            super().__bag_tags__(), weight_is_repetition=False, tolerance=OPAQUE.tolerance
         )
-
-    def __sklearn_tags__(self) -> Any:
-        """Take over what the members accept."""
-        tags, of_member = super().__sklearn_tags__(), self._member().__sklearn_tags__()
-        tags.input_tags.sparse = of_member.input_tags.sparse
-        tags.classifier_tags.multi_class = of_member.classifier_tags.multi_class
-        return tags
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         rng = check_random_state(self.random_state)
@@ -137,6 +145,14 @@ def configure_member(member: Any, seed: int, pos_label: Any) -> Any:
     known = member.get_params(deep=False)
     settings = {"random_state": seed, "pos_label": pos_label}
     return member.set_params(**{key: settings[key] for key in settings if key in known})
+
+
+def tags_of_member(tags: Any, member: Any) -> Any:
+    """Return scikit-learn's tags with what a member says of sparse instances and of classes."""
+    of_member = member.__sklearn_tags__()
+    tags.input_tags.sparse = of_member.input_tags.sparse
+    tags.classifier_tags.multi_class = of_member.classifier_tags.multi_class
+    return tags
 
 
 def fit_member(member: Any, bags: Bags, y: Array, weight: Array) -> Any:

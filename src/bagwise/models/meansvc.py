@@ -93,17 +93,14 @@ def one_row_per_bag(X: Any) -> Bags:
 def bag_means(bags: Bags) -> Any:
     """Return the mean of each bag's instances, sparse where they are."""
     if not sp.issparse(bags.X):
-        return segment_mean(np.asarray(bags.X, dtype=_at_least_single(bags.X)), bags.offsets)
+        dtype = np.float32 if bags.X.dtype == np.float16 else bags.X.dtype
+        return segment_mean(np.asarray(bags.X, dtype=dtype), bags.offsets)
     shares = expand(1.0 / bags.sizes, bags.offsets)
     return sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets)) @ bags.X
 
 
 def _embed_mean(_: Any, bags: Bags) -> Any:
-    if not sp.issparse(bags.X):
-        return segment_mean(np.asarray(bags.X, dtype=_at_least_single(bags.X)), bags.offsets)
-    shares = expand(1.0 / bags.sizes, bags.offsets)
-    means = sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets))
-    return means @ bags.X
+    return bag_means(bags)
 
 
 def _embed_mean_without_each(_: Any, bags: Bags) -> Any:
@@ -178,9 +175,5 @@ class MeanRegressor(RowsRegressor):
         """Only a linear score of the mean is the mean of the scores."""
         return _describe_mean(super().__bag_tags__(), self.kernel)
 
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
-        super()._fit_values(one_row_per_bag(self._embed(bags)), y, weight)
-
-
-def _at_least_single(X: Any) -> Any:
-    return np.float32 if X.dtype == np.float16 else X.dtype
+    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
+        super()._fit_labels(one_row_per_bag(self._embed(bags)), y, weight)

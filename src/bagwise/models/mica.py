@@ -96,11 +96,7 @@ class MICA(MarginClassifier):
             total = segment_sum(drawn, task.positive_offsets)
             shares = drawn / expand(total, task.positive_offsets)
         run = alternate(
-            steps.solve,
-            steps.assign,
-            shares,
-            max_iter=self.max_iter,
-            callback=self._report,
+            steps.solve, steps.assign, shares, max_iter=self.max_iter, callback=self._report
         )
         return Run(run.solution, task.spread(run.assignment), run.history, run.converged)
 

@@ -123,8 +123,7 @@ class ODM(RowsClassifier):
 
     C: float = shared("C", default=100.0, doc="Weight (lambda in the paper) of the mean loss.")
     kernel: Any = shared(
-        "kernel",
-        doc="Kernel between instances; 1 is added to it for the intercept.",
+        "kernel", doc="Kernel between instances; 1 is added to it for the intercept."
     )
     nu: float = redeclare(OptimalMarginSVC, "nu")
     theta: float = redeclare(OptimalMarginSVC, "theta")
@@ -138,11 +137,7 @@ class ODM(RowsClassifier):
 
     def _fit_from(self, task: Task, start: Start) -> Run:
         singles = Task(
-            task.design,
-            np.arange(len(task.weight) + 1),
-            task.in_positive,
-            task.weight,
-            task.loss,
+            task.design, np.arange(len(task.weight) + 1), task.in_positive, task.weight, task.loss
         )
         rows = KeyRows(singles, "instances", n_witnesses=1)
         assert isinstance(task.loss, MarginBand)  # see _loss

@@ -9,7 +9,7 @@ Reference: E. Frank, M. Hall, "A simple approach to ordinal classification", ECM
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise._documented import answers
 from bagwise._typing import Array
+from bagwise.bags import Bags
 from bagwise.errors import Message, Parameter, TaskWarning, list_names
 from bagwise.estimators.base import refuse_numbers
 from bagwise.estimators.discovery import LEVEL
@@ -25,7 +26,6 @@ from bagwise.estimators.input import check_target, order_is_meaning, refuse_miss
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.tags import bag_tags
 from bagwise.models.thresholds import ThresholdModels
-from bagwise.tolerances import one_blas_thread
 
 
 def _has_exact(model: OrdinalBagClassifier) -> bool:
@@ -75,27 +75,23 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
     )
 
     task = "grades"
-    threshold_ = np.zeros(1)  # nothing is taken off
     _rising = False
 
-    @answers(
-        *("self", "The fitted estimator."),
-        bags="The training bags.",
-        y="One grade per bag, numbers or text; pandas' ordered categories bring their order.",
-        sample_weight="One weight per bag.",
-    )
-    def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn one classifier per threshold."""
-        fresh, bags, weight = self._begin_fit(bags, sample_weight)
-        order, y = fresh._order_of(y), check_target(self, bags, y)
+    def _read_labels(self, bags: Bags, y: Any, weight: Array) -> Array:
+        order, y = self._order_of(y), check_target(self, bags, y)
         refuse_missing_labels(bags, y)
         refuse_numbers(self, y)
-        codes = fresh._keep_grades(y, order, weight)
-        thresholds = np.arange(1, len(fresh.classes_))
-        with one_blas_thread():
-            weights = np.repeat(weight[:, None], len(thresholds), axis=1)
-            fresh._fit_thresholds(bags, codes[:, None] >= thresholds, weights)
-        return self._become(fresh)
+        return self._keep_grades(y, order, weight)
+
+    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
+        self._fit_thresholds(bags, y, weight)
+
+    def _recall_labels(self, bags: Bags, y: Any) -> Array:
+        return self._number(check_target(self, bags, y))
+
+    def _ask_thresholds(self, y: Array) -> tuple[Array, Array]:
+        truth = y[:, None] >= np.arange(1, len(self.classes_))
+        return truth, np.ones(truth.shape)
 
     def _order_of(self, y: Any) -> list[Any] | None:
         kind = getattr(y, "dtype", None)
@@ -114,7 +110,7 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
         if order is None and needs_order(found.tolist()):
             start = f"Grades that are text are sorted as such: {list_names(found.tolist())}. Give "
             message = Message(start, "their order with ", Parameter("order"), ".")
-            warnings.warn(message, TaskWarning, stacklevel=3)
+            warnings.warn(message, TaskWarning, stacklevel=4)
         if order is not None:
             unknown = [grade for grade in found.tolist() if grade not in order]
             if unknown:
@@ -163,37 +159,21 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
         codes = [self._number(of) for of in (np.asarray(y), self.predict(bags))]
         return float(cohen_kappa_score(*codes, weights="quadratic", sample_weight=sample_weight))
 
-    @answers(*("self", "The model."), bags="The training bags.", y="Their grades.")
-    def calibrate_instances(self, bags: Any, y: Any) -> Self:
-        """Let every threshold compare instances with bags below it, for `discover_grades`."""
-        bags = self._check_bags(bags)
-        codes = self._number(check_target(self, bags, y))
-        for k, member in enumerate(self.estimators_):
-            if member is not None:
-                member.calibrate_instances(bags, codes > k)
-        return self
-
     @answers(
         *("ndarray of shape (n_instances,)", "Aligned with ``bags.X``."),
         level="Share of bags below a threshold that may have any discovery at it.",
     )
     def discover_grades(self, bags: Any, level: float = LEVEL) -> Array:
         """Return the highest grade at which each instance is discovered, else the lowest grade."""
-        bags = self._check_bags(bags)
-        highest = np.zeros(bags.n_instances, dtype=int)
-        for k, member in enumerate(self.estimators_):
-            if member is not None:
-                highest[member.discover(bags, level)] = k + 1
-        return self.classes_[highest]
+        found = self._find_discoveries(self._check_bags(bags), level)
+        return self.classes_[(found * np.arange(1, len(self.classes_))).max(axis=1)]
 
     def _to_grades(self, chances: Array) -> Array:
         ends = np.ones((len(chances), 1)), np.zeros((len(chances), 1))
-        return -np.diff(np.concatenate([ends[0], chances, ends[1]], axis=1), axis=1)
+        reached = np.concatenate([ends[0], chances, ends[1]], axis=1)
+        return reached[:, :-1] - reached[:, 1:]
 
     def _choose(self, chances: Array) -> Array:
         if self.rule == "median":
             return self.classes_[np.sum(chances > 0.5, axis=1)]
         return self.classes_[np.argmax(self._to_grades(chances), axis=1)]
-
-    def _labels(self, scores: Array) -> Array:
-        return scores

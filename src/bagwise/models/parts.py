@@ -20,14 +20,13 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.merging import split_rows
 from bagwise.bags.segments import offsets_of, segment_max, segment_mean
-from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import Words, inner_estimator, param, shared
-from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
-from bagwise.models.ensemble import configure_member, fit_member
+from bagwise.estimators.tags import BagTags
+from bagwise.models.ensemble import Wrapper, configure_member, fit_member
 from bagwise.models.statistics import StatisticsLogistic
 
 
-class PartClassifier(BagClassifier):
+class PartClassifier(Wrapper):
     """Fit a model to the parts of bags, such as the slides of patients, and combine their scores.
 
     Bags without ``parts`` are one part each.
@@ -53,7 +52,7 @@ class PartClassifier(BagClassifier):
     array([0, 1, 0, 1])
     """
 
-    _uses_known = None  # its copies may
+    _plain = StatisticsLogistic
 
     estimator: Any = inner_estimator("What is fitted to the parts; `StatisticsLogistic` when None.")
     combine: str = param(
@@ -61,26 +60,10 @@ class PartClassifier(BagClassifier):
     )
     class_weight: Any = shared("class_weight")
 
-    def _member(self) -> Any:
-        return StatisticsLogistic() if self.estimator is None else self.estimator
-
     def __bag_tags__(self) -> BagTags:
-        """Instance scores are of the kind that the model of parts has."""
-        of_member = bag_tags(self._member())
-        return replace(
-            OPAQUE,
-            instance_scores=of_member.instance_scores,
-            weight_is_repetition=of_member.weight_is_repetition,
-            tolerance=of_member.tolerance,
-            whole_bag=of_member.assumption if self.combine == "max" else "collective",
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        """Take over what the model of parts accepts."""
-        tags, of_member = super().__sklearn_tags__(), self._member().__sklearn_tags__()
-        tags.input_tags.sparse = of_member.input_tags.sparse
-        tags.classifier_tags.multi_class = of_member.classifier_tags.multi_class
-        return tags
+        """The mean of parts makes every assumption a collective one."""
+        tags = super().__bag_tags__()
+        return tags if self.combine == "max" else replace(tags, whole_bag="collective")
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

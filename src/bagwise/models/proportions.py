@@ -33,19 +33,13 @@ from sklearn.utils import column_or_1d
 
 from bagwise._documented import answers
 from bagwise._typing import Array
-from bagwise.assumptions.hard import ExactCounts
+from bagwise.assumptions.rules import ExactCounts
 from bagwise.assumptions.soft import SoftLabels
 from bagwise.bags import Bags
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import expand, segment_argmax, segment_mean
 from bagwise.estimators.input import BagInput, check_weight
-from bagwise.estimators.params import (
-    KernelOptions,
-    Words,
-    param,
-    redeclare,
-    shared,
-)
+from bagwise.estimators.params import KernelOptions, Words, param, redeclare, shared
 from bagwise.estimators.task import Task, as_given
 from bagwise.models.annealed import anneal_task
 from bagwise.models.instance import InstanceSVC

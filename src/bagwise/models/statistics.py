@@ -37,15 +37,10 @@ from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, statistics, statistics_without_each
 from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.covariates import CovariateRows
-from bagwise.estimators.params import (
-    Words,
-    integer,
-    param,
-    redeclare,
-    shared,
-)
+from bagwise.estimators.covariates import append_covariates, learn_covariates
+from bagwise.estimators.params import Words, integer, param, redeclare, shared
 from bagwise.estimators.regressor import BagRegressor
+from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.kernels import Kernel, settle_gamma
 from bagwise.tolerances import TIE
@@ -66,7 +61,7 @@ def share_statistics(kept: Rows) -> Iterator[None]:
         _shared.reset(token)
 
 
-class StatisticsModel(CovariateRows):
+class StatisticsModel(BagScores):
     """Base of the models on statistics of bags.
 
     Attributes
@@ -79,7 +74,12 @@ class StatisticsModel(CovariateRows):
         Number of statistics per bag.
     sparse_ : bool
         Whether the model was fitted to sparse rows.
+    covariate_kinds_, covariate_center_, covariate_scale_ : list, ndarray, ndarray
+        With ``covariates``: the categories of each (None of numbers), and by which means and
+        standard deviations the columns are standardized.
     """
+
+    covariates: bool = shared("covariates")
 
     statistics: str | Sequence[str] = param(
         "four",
@@ -126,9 +126,9 @@ class StatisticsModel(CovariateRows):
     # Fitting -------------------------------------------------------------------------------------
 
     def _fit_rows(self, bags: Bags, labels: Array, weight: Array) -> None:
-        self._learn_covariates(bags, weight)
+        learn_covariates(self, bags, weight)
         used = np.flatnonzero(weight)
-        weight, rows = weight[used], self._append_covariates(self._rows(bags), bags)
+        weight, rows = weight[used], append_covariates(self, self._rows(bags), bags)
         rows = rows if len(used) == len(bags) else rows[used]
         self.n_columns_, self.sparse_ = rows.shape[1], sp.issparse(rows)
         with self._name_overflow():
@@ -193,7 +193,7 @@ class StatisticsModel(CovariateRows):
         return with_short_indices(rows) if sp.issparse(rows) else rows
 
     def _bag_scores(self, bags: Bags) -> Array:
-        return self._row_scores(self._append_covariates(self._rows(bags), bags))
+        return self._row_scores(append_covariates(self, self._rows(bags), bags))
 
     def _scores_without_each(self, bags: Bags) -> Array:
         owners = expand(np.arange(len(bags)), bags.offsets)
@@ -201,7 +201,7 @@ class StatisticsModel(CovariateRows):
             return self._bag_scores(bags)[owners]
         scores = np.empty((bags.n_instances, len(self.threshold_)))
         for rows, part in statistics_without_each(bags, check_statistics(self.statistics)):
-            scores[rows] = self._row_scores(self._append_covariates(part, bags, owners[rows]))
+            scores[rows] = self._row_scores(append_covariates(self, part, bags, owners[rows]))
         return scores
 
     def _row_scores(self, rows: Any) -> Array:
@@ -329,7 +329,7 @@ class StatisticsForestRegressor(Forest, BagRegressor):
         usual = {"max_features": 1 / 3, "min_samples_leaf": 2}
         return ExtraTreesRegressor(**(usual | self._trees(seed)))
 
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
         self._fit_rows(bags, y, weight)
 
     def _score_rows(self, rows: Any) -> Array:

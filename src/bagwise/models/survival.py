@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -34,6 +34,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
 from bagwise.bags.statistics import check_statistics, statistics, statistics_without_each
+from bagwise.estimators.discovery import LEVEL
 from bagwise.estimators.params import Words, integer, param, positive
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
@@ -50,7 +51,7 @@ from bagwise.times import (
     kaplan_meier,
     landmark_weights,
 )
-from bagwise.tolerances import COARSE, one_blas_thread
+from bagwise.tolerances import COARSE
 
 
 class TimesModel(BagScores):
@@ -65,38 +66,17 @@ class TimesModel(BagScores):
     """
 
     task = "times"
-    threshold_ = np.zeros(1)  # nothing is taken off
 
-    def _fit_times(self, bags: Bags, y: Times, weight: Array) -> None:
-        raise NotImplementedError
-
-    def _survival(self, bags: Bags) -> Array:
-        raise NotImplementedError
-
-    @answers(
-        *("self", "The fitted estimator."),
-        bags="The training bags.",
-        y=(
-            "structured array of shape (n_bags,), or array of shape (n_bags, 2)",
-            "Whether the event happened, and when; for censored bags, until when it had not.",
-        ),
-        sample_weight="One weight per bag.",
-    )
-    def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from bags with an event or a time of censoring each."""
-        fresh, bags, weight = self._begin_fit(bags, sample_weight)
+    def _read_labels(self, bags: Bags, y: Any, weight: Array) -> Times:
         times = check_times(y, bags.ids)
         check_events(times[weight > 0])
         censoring = kaplan_meier(times, weight, censoring=True)
-        fresh.censored_times_, fresh.censored_ = censoring.times, censoring.values
-        with one_blas_thread():
-            fresh._fit_times(bags, times, weight)
-        return self._become(fresh)
+        self.censored_times_, self.censored_ = censoring.times, censoring.values
+        return times
 
-    @answers("ndarray of shape (n_bags,)", "Higher risks mean earlier events.")
-    def predict(self, bags: Any) -> Array:
-        """Predict the risk of bags."""
-        return self._user_scores(self._score_bags(self._check_bags(bags)))
+    def _survival(self, bags: Bags) -> Array:
+        """Return survival functions; by default those of log hazards beside a baseline."""
+        return np.exp(-np.exp(self._score_bags(bags)) * self.baseline_)
 
     @answers(
         "ndarray of shape (n_bags, n_times)",
@@ -119,9 +99,6 @@ class TimesModel(BagScores):
 
     def _censoring(self) -> Steps:
         return Steps(self.censored_times_, self.censored_, np.zeros(len(self.censored_)))
-
-    def _labels(self, scores: Array) -> Array:
-        return scores
 
 
 class BagSurvival(TimesModel, ThresholdModels):
@@ -154,16 +131,31 @@ class BagSurvival(TimesModel, ThresholdModels):
         kind="int or sequence of float",
     )
 
-    def _fit_times(self, bags: Bags, y: Times, weight: Array) -> None:
+    def _fit_labels(self, bags: Bags, y: Times, weight: Array) -> None:
         known = y[(weight > 0) & y.event].time
         if isinstance(self.times, int | np.integer):
             shares = np.linspace(0.15, 0.85, self.times) if self.times > 1 else [0.5]
             self.times_ = np.unique(np.quantile(known, shares))
         else:
             self.times_ = np.unique(np.asarray(self.times, dtype=np.float64))
+        self._fit_thresholds(bags, y, weight)
+
+    def _recall_labels(self, bags: Bags, y: Any) -> Times:
+        return check_times(y, bags.ids)
+
+    def _ask_thresholds(self, y: Times) -> tuple[Array, Array]:
         asked = [landmark_weights(y, t, self._censoring()) for t in self.times_]
-        truth, weights = (np.stack(part, axis=1) for part in zip(*asked, strict=True))
-        self._fit_thresholds(bags, truth, weights * weight[:, None])
+        truth, weight = (np.stack(part, axis=1) for part in zip(*asked, strict=True))
+        return truth, weight
+
+    @answers(
+        *("ndarray of shape (n_instances,)", "Aligned with ``bags.X``; infinity where at none."),
+        level="Share of bags without an event up to a landmark that may have any discovery at it.",
+    )
+    def discover_times(self, bags: Any, level: float = LEVEL) -> Array:
+        """Return the earliest of ``times_`` at which each instance is discovered."""
+        found = self._find_discoveries(self._check_bags(bags), level)
+        return np.where(found, self.times_, np.inf).min(axis=1)
 
     def _name_threshold(self, number: int) -> str:
         return f"The landmark at {self.times_[number]:g}"
@@ -225,7 +217,7 @@ class CoxBag(TimesModel, Composition):
         whole = BagTags(instance_scores="occlusion", bag_score=None, instance_weights=False)
         return replace(whole, weight_is_repetition=self.embedding != "composition")
 
-    def _fit_times(self, bags: Bags, y: Times, weight: Array) -> None:
+    def _fit_labels(self, bags: Bags, y: Times, weight: Array) -> None:
         if self.embedding == "composition":
             self._find_centers(bags, weight)
         rows = self._embed(bags)
@@ -267,9 +259,6 @@ class CoxBag(TimesModel, Composition):
 
     def _slopes(self, X: Any, column: int) -> Array | None:
         return np.broadcast_to(self.coef_[0] / self.scale_, X.shape)
-
-    def _survival(self, bags: Bags) -> Array:
-        return np.exp(-np.exp(self._score_bags(bags)) * self.baseline_)
 
 
 def _dense(X: Any) -> Array:

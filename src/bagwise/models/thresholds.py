@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.without import score_without_each
@@ -28,6 +29,13 @@ from bagwise.estimators.params import param
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
+
+# How warnings about decisions and the positive class begin, which nobody chose here.
+_OF_CLASSES = (
+    "The model ranks bags well and decides badly",
+    "The out-of-fold scores of the training bags do not rise",
+    "The AUC on bags that the model has not seen",
+)
 
 
 class ThresholdModels(BagScores):
@@ -62,8 +70,14 @@ class ThresholdModels(BagScores):
     def _name_threshold(self, number: int) -> str:
         raise NotImplementedError
 
-    def _fit_thresholds(self, bags: Bags, truth: Array, weight: Array) -> None:
-        """Fit one classifier per column of ``truth``; ``weight`` has the same columns."""
+    def _ask_thresholds(self, y: Any) -> tuple[Array, Array]:
+        """Return who is above each threshold, and with what weight, one column per threshold."""
+        raise NotImplementedError
+
+    def _fit_thresholds(self, bags: Bags, y: Any, weight: Array) -> None:
+        """Fit one classifier per threshold."""
+        truth, of_thresholds = self._ask_thresholds(y)
+        weight = of_thresholds * weight[:, None]
         self.estimators_: list[Any] = []
         self.constants_ = np.full(truth.shape[1], np.nan)
         for number, (column, own) in enumerate(zip(truth.T, weight.T, strict=True)):
@@ -76,9 +90,15 @@ class ThresholdModels(BagScores):
                 warnings.warn(f"{where} has {few}: it is skipped.", TaskWarning, stacklevel=4)
                 self.estimators_.append(None)
                 continue
-            with warnings.catch_warnings():  # probabilities are asked, not decisions
-                warnings.filterwarnings("ignore", "The model ranks bags well and decides badly")
+            with warnings.catch_warnings():
+                for said in _OF_CLASSES:
+                    warnings.filterwarnings("ignore", said)
                 fit_weighted(member := self._configure(fewest), part, labels, own[used])
+            auc = getattr(last_step(member), "held_out_", {}).get("auc", 1.0)
+            if auc <= 0.5:
+                where = self._name_threshold(number)
+                chance = f"is ranked no better than by chance (AUC {auc:.2f} on held-out bags)"
+                warnings.warn(f"{where} {chance}: do not trust it.", TaskWarning, stacklevel=4)
             self.estimators_.append(member)
 
     def _configure(self, fewest: int) -> Any:
@@ -93,6 +113,26 @@ class ThresholdModels(BagScores):
             shared = {"n_jobs": self.n_jobs, "random_state": self.random_state}
             last.set_params(**{k: v for k, v in shared.items() if k in known})
         return member
+
+    def _recall_labels(self, bags: Bags, y: Any) -> Any:
+        """Return labels as `_ask_thresholds` takes them, after the fit."""
+        raise NotImplementedError
+
+    @answers(*("self", "The model."), bags="The training bags.", y="Their labels.")
+    def calibrate_instances(self, bags: Any, y: Any) -> Self:
+        """Let each threshold compare instances with bags that are known to be below it."""
+        bags = self._check_bags(bags)
+        truth, weight = self._ask_thresholds(self._recall_labels(bags, y))
+        for member, above, own in zip(self.estimators_, truth.T, weight.T, strict=True):
+            if member is not None:
+                member.calibrate_instances(bags[own > 0], above[own > 0])
+        return self
+
+    def _find_discoveries(self, bags: Bags, level: float) -> Array:
+        """Return which instances are discovered at which thresholds."""
+        none = np.zeros(bags.n_instances, dtype=bool)
+        found = (none if each is None else each.discover(bags, level) for each in self.estimators_)
+        return np.stack([*found], axis=1)
 
     # Probabilities, one column per threshold ------------------------------------------------------
 

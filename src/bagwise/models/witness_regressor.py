@@ -88,10 +88,9 @@ class WitnessRegressor(RowsRegressor):
     def _key_scores(self, bags: Bags) -> Array:
         return self._sign * self._raw_instance_scores(bags)
 
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
-        super()._fit_values(bags, self._sign * y, weight)
-        self.intercept_ = self._sign * self.intercept_
-        for name in ("coef_", "dual_coef_"):
+    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
+        super()._fit_labels(bags, self._sign * y, weight)
+        for name in ("intercept_", "coef_", "dual_coef_"):
             if hasattr(self, name):
                 setattr(self, name, self._sign * getattr(self, name))
 
@@ -115,7 +114,7 @@ class WitnessRegressor(RowsRegressor):
         limits: dict[str, Any] = {"max_iter": self.max_iter, "callback": self._report}
         starts = _start(solve, offsets, high)
         fit = keep_lowest(cccp(choose, solve, objective, start, **limits) for start in starts)
-        self.instance_weights_, self.starts_ = fit.assignment, fit.starts
+        self.instance_weights_ = fit.assignment
         return fit
 
 

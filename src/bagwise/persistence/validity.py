@@ -143,10 +143,11 @@ def _try(model: Any) -> None:
     raise ValueError(f"is no working model: {problem}") from problem
 
 
-def _count_covariates(model: Any) -> int:
-    """Return how many bag features an estimator needs."""
-    of_network = getattr(getattr(model, "inputs_", None), "n_given", None)
-    return of_network or len(getattr(model, "covariate_center_", ()))
+def _kinds_of(model: Any) -> list[Any]:
+    """Return the kinds of bag features that an estimator needs."""
+    inputs = getattr(model, "inputs_", None)
+    of_old = [None] * (getattr(inputs, "n_given", None) or 0)
+    return getattr(inputs, "kinds", of_old) or getattr(model, "covariate_kinds_", [])
 
 
 def _bag(model: Any, value: float) -> Bags:
@@ -156,8 +157,8 @@ def _bag(model: Any, value: float) -> Bags:
     width = int(first.n_features_in_)
     dense = rows_per_block(width) > 1  # models of more features were fitted to sparse rows
     X = np.full((2, width), value) if dense else sp.csr_array((2, width))
-    given = max(_count_covariates(part) for part, _ in _estimators(model, None))
-    features = np.full((1, given), value) if given else None
+    kinds = max((_kinds_of(part) for part, _ in _estimators(model, None)), key=len)
+    features = [[value if kind is None else kind[0] for kind in kinds]] if kinds else None
     names: dict[str, Any] = {"ids": ["?"], "instance_ids": ["?", "??"]}
     names["sites"] = next((step.sites_[:1] for step in steps if hasattr(step, "sites_")), None)
     return Bags(X, np.array([0, 2]), bag_features=features, coords=np.zeros((2, 2)), **names)

@@ -185,7 +185,8 @@ def critical_difference(ranking: Ranking, *, title: str | None = None) -> Figure
     axes = new_axes(ceil(depth))
     _axis(axes, len(names), ranking.critical_difference)
     for i, (first, last) in enumerate(bars):
-        _bar(axes, ranking.ranks[first], ranking.ranks[last], 0.55 + 0.35 * i)
+        span, level = [ranking.ranks[first] - 0.04, ranking.ranks[last] + 0.04], 0.55 + 0.35 * i
+        axes.plot(span, [level, level], color=POSITIVE, linewidth=3, solid_capstyle="butt")
     for i, (name, rank) in enumerate(zip(names, ranking.ranks, strict=True)):
         on_left = i < half
         level = i if on_left else len(names) - 1 - i
@@ -205,11 +206,6 @@ def _axis(axes: Axes, n_methods: int, critical: float) -> None:
     axes.plot([1, 1 + critical], [-1.5, -1.5], color=POSITIVE, linewidth=2.5, solid_capstyle="butt")
     text = f"  critical difference {critical:.2f}"
     axes.text(1 + critical, -1.5, text, va="center", fontsize="small")
-
-
-def _bar(axes: Axes, left: float, right: float, level: float) -> None:
-    span = [left - 0.04, right + 0.04]
-    axes.plot(span, [level, level], color=POSITIVE, linewidth=3, solid_capstyle="butt")
 
 
 def _method(

@@ -25,89 +25,6 @@ def feature_names(model: Any, n_features: int) -> Array:
     return np.array([f"feature {i}" for i in range(n_features)] if names is None else names)
 
 
-class _FeatureBars(Display):
-    """A bar per feature, the first on top.
-
-    Parameters
-    ----------
-    names : ndarray of str
-        Names of the features.
-    """
-
-    names: Array
-
-    def _n_lines(self) -> int:
-        return len(self.names)
-
-    def _draw_bars(self, ax: Axes, values: Array, **more: Any) -> None:
-        colors = np.where(values > 0, POSITIVE, NEGATIVE).tolist()
-        ax.barh(range(len(values)), values, color=colors, **more)
-        name_rows(ax, self.names)
-        ax.invert_yaxis()
-        ax.axvline(0, color="black", linewidth=0.8)
-
-
-@dataclass
-class ContributionDisplay(_FeatureBars):
-    """Contributions of features to the score of an instance, for linear models.
-
-    The contribution of a feature is its weight times the difference between the instance and the
-    mean of all instances given, so that the contributions sum to the difference of the scores.
-
-    Parameters
-    ----------
-    names : ndarray of str
-        Names of the features, the largest contribution first.
-    values : ndarray
-        The contributions.
-
-    Examples
-    --------
-    >>> len(ContributionDisplay.from_estimator(model, bags, bag=0, top=5).names)
-    5
-    """
-
-    names: Array
-    values: Array
-
-    @classmethod
-    @displays(
-        model='Fitted with ``kernel="linear"``; two classes.',
-        bags="The bags; the mean of their instances is the reference.",
-        bag="Number of the bag.",
-        instance="Position within the bag; the key instance when None.",
-        top="Maximum number of features.",
-    )
-    def from_estimator(
-        cls,
-        model: Any,
-        bags: Any,
-        *,
-        bag: int = 0,
-        instance: int | None = None,
-        top: int = 12,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the largest contributions to the score of one instance."""
-        inner, seen = unwrap_model(model, check_bags(bags))
-        coef = linear_weights(inner)
-        if coef is None:
-            raise ValueError(
-                f"{type(inner).__name__} is not linear in the features: contributions exist with "
-                "kernel='linear' only."
-            )
-        if instance is None:
-            instance = int(inner.key_instances(seen[bag : bag + 1])[0])
-        values = contributions(coef, seen, seen.offsets[bag] + instance, mean_instance(seen))
-        order = np.argsort(-np.abs(values), kind="stable")[:top]
-        return cls(feature_names(inner, len(coef))[order], values[order]).plot(ax)
-
-    def _draw(self, ax: Axes) -> None:
-        """Draw the bars, the largest on top."""
-        self._draw_bars(ax, self.values)
-        ax.set(xlabel="contribution to the instance's score")
-
-
 def mean_instance(bags: Bags) -> Array:
     """Return the mean of all instances."""
     return np.asarray(bags.X.mean(axis=0, dtype=np.float64)).ravel()
@@ -140,7 +57,7 @@ def linear_weights(model: Any) -> Array | None:
 
 
 @dataclass
-class ImportanceDisplay(_FeatureBars):
+class ImportanceDisplay(Display):
     """Permutation importance of features: how much a metric falls when a feature is shuffled.
 
     Parameters
@@ -195,7 +112,15 @@ class ImportanceDisplay(_FeatureBars):
         names = feature_names(unwrap_model(model, check_bags(bags))[0], len(found.importances_mean))
         return cls(names[order], found.importances[order], metric).plot(ax)
 
+    def _n_lines(self) -> int:
+        return len(self.names)
+
     def _draw(self, ax: Axes) -> None:
-        """Draw one bar per feature with the spread over repeats."""
-        self._draw_bars(ax, self.values.mean(axis=1), xerr=self.values.std(axis=1))
+        """Draw one bar per feature with the spread over repeats, the first on top."""
+        falls = self.values.mean(axis=1)
+        colors = np.where(falls > 0, POSITIVE, NEGATIVE).tolist()
+        ax.barh(range(len(falls)), falls, color=colors, xerr=self.values.std(axis=1))
+        name_rows(ax, self.names)
+        ax.invert_yaxis()
+        ax.axvline(0, color="black", linewidth=0.8)
         ax.set(xlabel=f"fall of {self.metric} when the feature is shuffled")

@@ -12,12 +12,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand
 from bagwise.metrics import positive_class, unwrap_model
-from bagwise.plot._display import (
-    Display,
-    by_class,
-    displays,
-    score_bags,
-)
+from bagwise.plot._display import Display, by_class, displays, score_bags
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions.segments import Segments
 from bagwise.assumptions.soft import UNCHANGED, Softening
+from bagwise.bags.segments import Segments
 from bagwise.designs import Point
 from bagwise.procedures.run import Callback, Journal, Run, Steps, as_steps, finish
 

@@ -10,6 +10,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import folds
+from bagwise.estimators.covariates import uses_covariates
 from bagwise.model_selection.intervals import Difference, Sample, difference, estimate
 from bagwise.models.statistics import StatisticsLogistic
 from bagwise.reports.judgment import Judgment, judge
@@ -37,13 +38,6 @@ class Added:
             f"regression): {self.more.value:+.3f} ({low:+.3f} to {high:+.3f}), p = "
             f"{self.more.p_value:.2g} by a paired test on the same held-out bags: {found}."
         )
-
-
-def uses_covariates(model: Any) -> bool:
-    """Return whether a model learned from covariates beside instances."""
-    given = model.get_params(deep=False)
-    words = given.get("bag_features")
-    return bool(given.get("covariates")) or (isinstance(words, str) and words == "bags")
 
 
 def compare_with_covariates(

@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 from sklearn.base import clone
 
 from bagwise._typing import Array
@@ -17,7 +16,7 @@ from bagwise.crossfit import bag_scores, folds
 from bagwise.crossfit.folds import count_fewest
 from bagwise.crossfit.scores import fit_folds, in_order
 from bagwise.crossfit.sites import with_fewer_folds
-from bagwise.metrics import positive_class, unwrap_model
+from bagwise.metrics import positive_class, unwrap_model, wilson
 from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot._display import MOST_LISTED, score_bags
 
@@ -80,7 +79,7 @@ class Judgment:
 
 
 def _proportion(count: int, total: int) -> dict[str, Any]:
-    low, high = binomtest(count, total).proportion_ci(method="wilson")
+    low, high = wilson(count / total, total)
     return {"count": count, "total": total, "value": count / total, "low": low, "high": high}
 
 

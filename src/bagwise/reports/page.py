@@ -16,7 +16,7 @@ from bagwise.crossfit import decides_badly
 from bagwise.crossfit.sites import score_unseen
 from bagwise.estimators.discovery import is_calibrated
 from bagwise.metrics import positive_class, unwrap_model
-from bagwise.model_selection.audit import SiteResult, list_sites
+from bagwise.model_selection.by_site import SiteResult, list_sites
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
 from bagwise.plot._display import MOST_LISTED, new_axes
 from bagwise.reports.bagrows import BagRows

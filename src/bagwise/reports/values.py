@@ -12,16 +12,9 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import paper_name_of
 from bagwise.crossfit import fit_folds, folds
-from bagwise.crossfit.folds import number_units
 from bagwise.estimators.discovery import LEVEL
 from bagwise.estimators.explanation import instance_names
-from bagwise.measures import (
-    NAMES,
-    choose_landmarks,
-    evaluate_grades,
-    evaluate_numbers,
-    evaluate_times,
-)
+from bagwise.measures import NAMES, choose_landmarks, judge_predictions
 from bagwise.metrics import unwrap_model
 from bagwise.plot._display import FAINT, NEGATIVE, POSITIVE, new_axes
 from bagwise.times import Times, check_times, kaplan_meier
@@ -36,7 +29,8 @@ def value_content(
     inner, _ = unwrap_model(model, bags[:1])
     y = check_times(y).as_array() if inner.task == "times" else y
     predicted, survival, fold = _predict(model, inner.task, bags, y, cv, tell)
-    metrics = _measure(inner, bags, y, predicted, survival, fold)
+    moments = _landmarks(y) if inner.task == "times" else None
+    metrics = judge_predictions(inner, bags, y, predicted, survival, moments, fold)
     n_folds = 0 if fold is None else int(fold.max()) + 1
     figures = {
         "numbers": lambda: _draw_numbers(bags, y, predicted),
@@ -89,17 +83,6 @@ def _predict(
 def _landmarks(y: Array) -> Array:
     """Return ten times at which survival functions are compared: quantiles of those of events."""
     return np.unique(np.quantile(y["time"][y["event"]], np.linspace(0.1, 0.9, 10)))
-
-
-def _measure(
-    inner: Any, bags: Bags, y: Array, predicted: Array, survival: Any, fold: Any
-) -> dict[str, Any]:
-    units = number_units(bags)
-    if inner.task == "numbers":
-        return evaluate_numbers(y, predicted, units)
-    if inner.task == "grades":
-        return evaluate_grades(y, predicted, inner.classes_, units)
-    return evaluate_times(y, predicted, survival, _landmarks(y), inner._censoring(), units, fold)
 
 
 # Figures ------------------------------------------------------------------------------------------

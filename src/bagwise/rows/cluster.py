@@ -14,13 +14,11 @@ from functools import cache, partial
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-
 from bagwise._typing import Array
 from bagwise.designs.conditioned import Shift, needs_conditioning
 from bagwise.rows.host import Rows, add_up
 from bagwise.rows.looks import Look
-from bagwise.rowstores.blocks import BLOCK_BYTES, parts_of
+from bagwise.rowstores.base import BLOCK_BYTES, parts_of
 from bagwise.rowstores.cluster import (
     ClusterRows,
     current_client,
@@ -44,7 +42,7 @@ class RowsOnCluster(Rows):
     ) -> None:
         shift = None
         if conditioned:
-            needed, center, scale = needs_conditioning(X, partial(_each, X))
+            needed, center, scale = needs_conditioning(X, partial(each_of, X))
             shift = Shift(center, scale) if needed else None
         super().__init__(X, offsets, shift, block_bytes)
         self.token = uuid4().hex  # of what workers keep on their devices
@@ -71,7 +69,8 @@ class RowsOnCluster(Rows):
         return [add_up(parts) for parts in zip(*found, strict=True)]
 
 
-def _each(X: ClusterRows, function: Any, *args: Any) -> list[Any]:
+def each_of(X: ClusterRows, function: Any, *args: Any) -> list[Any]:
+    """Return what a function makes of the parts of the rows, in their order."""
     return each_part(X, function, parts_of(X), *args)
 
 
@@ -81,7 +80,7 @@ def _visit(rows: Rows, looks: list[Look], device: str | None, token: str) -> lis
     store: Any = rows.X
     with one_blas_thread():
         if device is None:
-            rows.X = np.asarray(store)  # mapped, not read
+            rows.X = store.local()
             sums = rows.run_pass(looks)
         else:
             sums = _visit_on_device(rows, looks, device, token)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions.segments import Segments
+from bagwise.bags.segments import Segments
 from bagwise.designs.conditioned import Shift
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.torch import TorchDense

@@ -16,11 +16,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.assumptions.segments import Segments
-from bagwise.designs.conditioned import Shift
+from bagwise.bags.segments import Segments
+from bagwise.designs.conditioned import Shift, needs_conditioning
+from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.errors import SCALE, Message
+from bagwise.losses import Loss, SquaredHinge
 from bagwise.rows.looks import Known, Labels, Look, Memo, Place, Sums
-from bagwise.rowstores.blocks import Ahead
+from bagwise.rowstores.base import Ahead
 from bagwise.tolerances import rounding_of
 
 BLOCK_BYTES = 1 << 22  # 4 MiB: few calls per row, and a block is read from memory once
@@ -334,3 +336,33 @@ class WideRows(Rows):
         """Return w and b of the rows as they were given."""
         w = self.basis @ coef
         return w, intercept - float(self.center @ w)
+
+
+def can_pass(X: Any, loss: Loss) -> bool:
+    """Return whether problems on these rows are solved by passes: dense rows, squared hinge."""
+    if sp.issparse(X) or not isinstance(loss, SquaredHinge):
+        return False
+    return min(X.shape) <= LARGEST_SYSTEM or getattr(X, "home", "here") != "here"
+
+
+def make_rows(
+    X: Any, offsets: Array, *, conditioned: bool = True, block_bytes: int | None = None
+) -> Rows:
+    """Return the rows of bags, conditioned where that saves digits unless they are not to be."""
+    home = getattr(X, "home", "here")
+    if home == "device":
+        from bagwise.designs.torch import TorchDense
+        from bagwise.rows.device import RowsOnDevice
+
+        shift: Any = TorchDense(X).condition().coordinates if conditioned else None
+        return RowsOnDevice(X, offsets, shift)
+    if home == "cluster":
+        from bagwise.rows.cluster import RowsOnCluster
+
+        return RowsOnCluster(X, offsets, block_bytes, conditioned=conditioned)
+    if not conditioned:
+        return Rows(X, offsets, None, block_bytes)
+    if X.shape[0] < X.shape[1]:
+        return WideRows(X, offsets)
+    needed, center, scale = needs_conditioning(X)
+    return Rows(X, offsets, Shift(center, scale) if needed else None, block_bytes)

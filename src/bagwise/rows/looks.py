@@ -9,6 +9,7 @@ reading.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -17,7 +18,9 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
-from bagwise.assumptions.segments import Segments
+from bagwise.bags.segments import Segments
+
+Steps = Generator[list[Any], Any, Any]  # yields looks, is sent their sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions.segments import positive_part
 from bagwise.assumptions.soft import UNCHANGED, Softening
+from bagwise.bags.segments import positive_part
 from bagwise.rows.looks import Assignment, Block, Known, Labels, Look, Place
 from bagwise.tolerances import DECIDED, TINY
 

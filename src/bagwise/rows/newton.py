@@ -24,10 +24,10 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import Rule
+from bagwise.designs.ridge import solve_primal
 from bagwise.rows.host import Rows
-from bagwise.rows.looks import Assignment, Labels, Place, Sums
+from bagwise.rows.looks import Assignment, Labels, Place, Steps, Sums
 from bagwise.rows.margins import Margins, Scout, named
-from bagwise.rows.steps import Fit as Steps, solve_step
 from bagwise.solvers.pieces import resolve
 from bagwise.solvers.solution import Solution, overflow
 from bagwise.tolerances import (
@@ -151,6 +151,17 @@ def _resolve_quadratic(view: View, rounding: float) -> tuple[Array, float] | Non
     return step, 0.5 * float(((np.abs(along) + blurred) ** 2 / values).sum())
 
 
+def solve_step(
+    matrix: Any, metric: Any, mean: Array, mass: float, residual: Array, shift: float
+) -> tuple[Array, float]:
+    """Return the Newton step in w and b, solved where the matrix is."""
+    if isinstance(matrix, np.ndarray):
+        return solve_primal(matrix, metric, mean, mass, residual, shift)
+    from bagwise.rows.device import solve_on_device
+
+    return solve_on_device(matrix, metric, mean, mass, residual, shift)
+
+
 class Newton:
     """Newton steps of one fit. Between passes it knows H, and the place H belongs to."""
 
@@ -168,12 +179,7 @@ class Newton:
         self._updates, self._peak = 0, np.zeros(rows.n_coef)
         self._was_short = False  # whether the last step had to be shortened
 
-    def look(
-        self,
-        at: Place,
-        p: Assignment,
-        before: Assignment | None = None,
-    ) -> Steps:
+    def look(self, at: Place, p: Assignment, before: Assignment | None = None) -> Steps:
         """Return the view of a place under an assignment, which is compared with another one."""
         merges = p.rule.merges or (self._since is not None and self._since[1].rule.merges)
         if merges or self._updates >= PATIENCE:
@@ -310,7 +316,9 @@ class Newton:
         """Go on in float64 where products were coarser than the rows: it takes few passes."""
         if not self.coarse or self.exact:
             return view
+        known = self._since  # H keeps its coarse products: only gradients and gaps need the digits
         self._sharpen()
+        self._since = known
         return (yield from self._steps((yield from self.look(view.at, view.p)), limit))
 
     def _sharpen(self) -> None:

@@ -1,15 +1,22 @@
-"""`RowStore`: rows of floats that are elsewhere, and come as an array when asked for."""
+"""Rows that are elsewhere (`RowStore`), and how much is handled at a time: blocks, memory."""
 
 from __future__ import annotations
 
+import mmap
+import os
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from multiprocessing import parent_process
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.rowstores.blocks import row_blocks
 
 
 def here(rows: Any) -> Any:
@@ -40,6 +47,12 @@ class RowStore(ABC):
     @abstractmethod
     def __getitem__(self, rows: Any) -> RowStore:
         """Return a selection of rows, by a slice or by their numbers."""
+
+    def standardize(self, scaler: Any) -> RowStore:
+        """Return the rows as a fitted scaler makes them, whenever and wherever they are read."""
+        from bagwise.rowstores.files import Standardized
+
+        return Standardized(self, scaler)
 
     def mean(self, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
         """Return the means of the features in float64, read in blocks; `numpy.mean` calls it."""
@@ -84,3 +97,136 @@ def place_rows(X: Any, where: str, device: Any = None, memory: Any = None) -> An
 
         return DeviceRows.of(X, where, memory)
     raise ValueError(f'Unknown place {where!r}: expected "cuda", "cuda:0", ..., "dask" or "host".')
+
+
+BLOCK_BYTES = 1 << 24  # 16 MiB: large for BLAS and disks, small beside the data
+CACHE_BYTES = 1 << 20  # 1 MiB, which a level-2 cache holds: read from memory once
+LARGE_SELECTION = 4 * BLOCK_BYTES  # larger selections of a file stay there, or would fill memory
+_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_MEMINFO = Path("/proc/meminfo")  # of Linux
+MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
+BYTES_PER_ROW = 64  # on a device: what a pass computes for every row, beside products
+
+
+def count_rows(row_bytes: int) -> int:
+    """Return the number of rows in a block."""
+    return max(1, BLOCK_BYTES // max(1, row_bytes))
+
+
+def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
+    """Yield ranges of rows of about `BLOCK_BYTES` each."""
+    step = count_rows(row_bytes)
+    return (slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step))
+
+
+def parts_of(rows: Any) -> list[tuple[int, int]]:
+    """Return ranges of rows for workers; they depend on the shape and the data type only."""
+    n_rows, width = rows.shape
+    step = max(count_rows(width * rows.dtype.itemsize), -(-n_rows // MOST_PARTS))
+    return list(pairwise([*range(0, n_rows, step), n_rows]))
+
+
+def is_mapped(X: Any) -> bool:
+    """Return whether an array is a file that is mapped, or a part of one."""
+    return file_of(X) is not None
+
+
+def file_of(X: Any) -> np.memmap | None:
+    """Return the mapped file that an array is part of; None for other arrays."""
+    found = None
+    while isinstance(X, np.ndarray):
+        found, X = X if isinstance(X, np.memmap) else found, X.base
+    return found
+
+
+def memory_limit() -> float:
+    """Return the bytes that this process may use: the memory, or the limit of its container.
+
+    Infinity if the system does not tell (Windows).
+    """
+    if not hasattr(os, "sysconf"):
+        return np.inf
+    limits = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
+    for path in map(Path, _CGROUPS):
+        text = path.read_text().strip() if path.is_file() else ""
+        limits += [float(text)] if text.isdigit() else []
+    return min(limits)
+
+
+def available_memory() -> float:
+    """Return the bytes that this process could use now; half of all where nobody tells.
+
+    One process of several, of which there are as many as cores, may use its part.
+    """
+    limit = memory_limit()
+    lines = _MEMINFO.read_text().splitlines() if _MEMINFO.is_file() else []
+    free = [1024 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+    available = min(limit, *free) if free else limit / 2
+    return available / (os.cpu_count() or 1) if parent_process() else available
+
+
+def lies_in_files(X: Any) -> bool:
+    """Return whether this process reads rows from files, whenever they are asked for."""
+    return is_mapped(X) or getattr(X, "is_here", False)
+
+
+class Ahead:
+    """A context in which the pages of some rows come into memory while others are computed with.
+
+    Without one, a pass reads, computes, reads, ...: the disk waits for the processor and back.
+    Rows that no file is mapped to are left alone, and so are few rows.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.thread: threading.Thread | None = None
+        if is_mapped(X) and X.flags.c_contiguous and X.nbytes >= LARGE_SELECTION:
+            self.width = X.strides[0]
+            self.pages = np.asarray(X).reshape(-1).view(np.uint8)
+            self.done, self.ended, self.moved = 0, False, threading.Condition()
+            self.thread = threading.Thread(target=self._touch, daemon=True)
+
+    def __enter__(self) -> Ahead:
+        if self.thread is not None:
+            self.thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self.thread is not None:
+            with self.moved:
+                self.ended = True
+                self.moved.notify()
+            self.thread.join()
+
+    def advance(self, row: float) -> None:
+        """Note that the rows before this one are done with."""
+        if self.thread is not None and row * self.width - self.done >= BLOCK_BYTES:
+            with self.moved:
+                self.done = int(row * self.width)
+                self.moved.notify()
+
+    def _touch(self) -> None:
+        start = 0
+        while start < len(self.pages):
+            with self.moved:
+                while not self.ended and start >= self.done + LARGE_SELECTION:
+                    self.moved.wait()
+                start = max(start, self.done)  # what is done with may have left memory again
+            if self.ended:
+                return
+            self.pages[start : start + BLOCK_BYTES : mmap.PAGESIZE].max(initial=0)
+            start += BLOCK_BYTES
+
+
+def map_ranges(X: Any, ranges: Iterable[slice], function: Callable[[slice], Any]) -> list[Any]:
+    """Return what a function makes of ranges of rows, read in order."""
+    found = []
+    with Ahead(X) as ahead:
+        for rows in ranges:
+            found.append(function(rows))
+            ahead.advance(rows.stop)
+    return found

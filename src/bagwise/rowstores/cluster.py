@@ -6,6 +6,7 @@ import mmap
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,9 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags.stored import find_guard, guard, verify
 from bagwise.errors import Message
-from bagwise.rowstores import blocks
-from bagwise.rowstores.base import RowStore
-from bagwise.rowstores.blocks import (
-    is_mapped,
-    parts_of,
-    row_blocks,
-)
-from bagwise.rowstores.files import FileRows, Picked
+from bagwise.rowstores import base
+from bagwise.rowstores.base import RowStore, is_mapped, parts_of, row_blocks
+from bagwise.rowstores.files import FileRows, Picked, Standardized
 
 _CROWDED = 0.3  # of a worker's memory: Dask ends workers that seem to use 0.95 of it
 _WRITE = 'bagwise.io.write("features.bags", bags, y); bags, y = bagwise.io.read("features.bags")'
@@ -178,7 +174,7 @@ def for_processes(X: Any, *, is_finite: bool) -> Any:
     ``is_finite`` says that somebody has looked for NaN already.
     """
     rows = FileRows([X]) if is_mapped(X) else X
-    large = len(X) * X.shape[1] * X.dtype.itemsize >= blocks.LARGE_SELECTION
+    large = len(X) * X.shape[1] * X.dtype.itemsize >= base.LARGE_SELECTION
     paths = JoinedFiles.under(rows) if large and isinstance(rows, FileRows) else None
     if paths is None:
         return X
@@ -200,8 +196,9 @@ class ClusterRows(RowStore):
         file: MappedFile | JoinedFiles,
         rows: slice | Array,
         device: str | None,
+        scalers: tuple[Any, ...] = (),
     ) -> None:
-        self.file, self.rows, self.device = file, rows, device
+        self.file, self.rows, self.device, self.scalers = file, rows, device, scalers
         n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         self.shape, self.dtype = (n_rows, file.shape[1]), np.dtype(file.dtype)
         self._finite: bool | None = None
@@ -214,7 +211,9 @@ class ClusterRows(RowStore):
     def of(cls, X: Any, device: str | None) -> ClusterRows:
         """Return the rows of a mapped file; those of other arrays have no path."""
         if isinstance(X, ClusterRows):
-            return cls(X.file, X.rows, device)
+            return cls(X.file, X.rows, device, X.scalers)
+        if isinstance(X, Standardized):
+            return cls.of(X.source, device).standardize(X.scaler)
         import_distributed()
         found: Any = MappedFile.under(X) if isinstance(X, np.ndarray) else None
         if isinstance(X, FileRows):
@@ -247,18 +246,29 @@ class ClusterRows(RowStore):
         return self._part(self._numbers()[key])
 
     def _part(self, rows: slice | Array) -> ClusterRows:
-        part = ClusterRows(self.file, rows, self.device)
+        part = ClusterRows(self.file, rows, self.device, self.scalers)
         part._finite, part._mapped = self._finite or None, self._mapped
         return part
+
+    def standardize(self, scaler: Any) -> ClusterRows:
+        """Return the rows as a fitted scaler makes them, by whoever reads them."""
+        scaled = self._part(self.rows)
+        scaled.scalers = (*self.scalers, scaler)
+        return scaled
 
     def _numbers(self) -> Array:
         if isinstance(self.rows, slice):
             return np.arange(self.rows.start, self.rows.stop)
         return self.rows
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def local(self) -> Any:
+        """Return the rows for passes of this process: mapped, not read."""
         rows = np.asarray(self.mapped[self.rows])
-        return rows if dtype is None else rows.astype(dtype, copy=False)
+        standardize: Any = Standardized
+        return reduce(standardize, self.scalers, FileRows([rows])) if self.scalers else rows
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self.local(), dtype=dtype)
 
     @property
     def mapped(self) -> Any:

@@ -21,9 +21,8 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags.stored import verify
-from bagwise.rowstores import blocks
-from bagwise.rowstores.base import RowStore
-from bagwise.rowstores.blocks import BYTES_PER_ROW, count_rows
+from bagwise.rowstores import base
+from bagwise.rowstores.base import BYTES_PER_ROW, RowStore, count_rows
 
 _READERS = min(8, os.cpu_count() or 1)  # 30 GB/s on 16 cores; with 16 readers it was 24
 
@@ -166,16 +165,22 @@ class DeviceRows(RowStore):
     """Rows of which ``tensor`` has the first ones, and ``rest`` those that did not fit.
 
     ``chosen`` selects among them, without a copy. bfloat16 becomes float32 where it leaves the
-    device.
+    device. Fitted ``scalers`` are applied to every block that is read.
     """
 
     home = "device"
 
     def __init__(
-        self, tensor: Any, is_finite: bool = False, rest: Any = None, chosen: Array | None = None
+        self,
+        tensor: Any,
+        is_finite: bool = False,
+        rest: Any = None,
+        chosen: Array | None = None,
+        scalers: tuple[Any, ...] = (),
     ) -> None:
         torch = import_torch()
         self.tensor, self.rest, self.chosen, self.is_finite = tensor, rest, chosen, is_finite
+        self.scalers = scalers
         n_rows = len(tensor) + (0 if rest is None else len(rest))
         self.shape = n_rows if chosen is None else len(chosen), tensor.shape[1]
         kinds = {torch.float16: np.float16, torch.float64: np.float64}
@@ -249,14 +254,27 @@ class DeviceRows(RowStore):
         ranges = list(pairwise((self.cuts() if cuts is None else cuts).tolist()))
         moving = [each for each in ranges if not self._is_resident(*each)]
         if not moving:
-            yield from ((slice(a, b), self.tensor[a:b]) for a, b in ranges)
+            yield from ((slice(a, b), self._scale(self.tensor[a:b])) for a, b in ranges)
             return
         longest = max(b - a for a, b in moving)
         with Conveyor(import_torch(), self.tensor, longest) as belt:
             coming = belt.blocks(moving, self._sources)
             for a, b in ranges:
                 resident = self._is_resident(a, b)
-                yield slice(a, b), self.tensor[a:b] if resident else next(coming)
+                yield slice(a, b), self._scale(self.tensor[a:b] if resident else next(coming))
+
+    def _scale(self, rows: Any) -> Any:
+        """Return a block as the scalers make it, computed in float64."""
+        if not self.scalers:
+            return rows
+        scaled = rows.new_empty(rows.shape)
+        units = [[send_to(v, rows.device) for v in center_and_scale(s)] for s in self.scalers]
+        for part, out in zip(rows.split(BLOCK_ROWS), scaled.split(BLOCK_ROWS), strict=True):
+            values = part.double()
+            for center, scale in units:
+                values = (values - center) / scale
+            out.copy_(values)
+        return scaled
 
     def each_block(
         self, function: Callable[[slice, Any], Any], cuts: Array | None = None
@@ -285,18 +303,26 @@ class DeviceRows(RowStore):
 
     # Selections, and the way back ----------------------------------------------------------------
 
+    def standardize(self, scaler: Any) -> DeviceRows:
+        """Return the rows as a fitted scaler makes them, block by block."""
+        scalers = (*self.scalers, scaler)
+        return DeviceRows(self.tensor, self.is_finite, self.rest, self.chosen, scalers)
+
     def __getitem__(self, rows: Any) -> DeviceRows:
-        kept, rest, is_finite = len(self.tensor), self.rest, self.is_finite
+        kept, rest, select = len(self.tensor), self.rest, self._select
         if isinstance(rows, slice) and (rows.step or 1) == 1 and self.chosen is None:
             start, stop, _ = rows.indices(len(self))
             rest = (
                 None if rest is None or stop <= kept else rest[max(start - kept, 0) : stop - kept]
             )
-            return DeviceRows(self.tensor[start : min(stop, kept)], is_finite, rest)
+            return select(self.tensor[start : min(stop, kept)], rest)
         numbers = np.arange(len(self))[rows] if self.chosen is None else self.chosen[rows]
         if rest is not None:
-            return DeviceRows(self.tensor, is_finite, rest, numbers)
-        return DeviceRows(self.tensor[self.numbers(numbers)], is_finite)
+            return select(self.tensor, rest, numbers)
+        return select(self.tensor[self.numbers(numbers)])
+
+    def _select(self, tensor: Any, rest: Any = None, chosen: Array | None = None) -> DeviceRows:
+        return DeviceRows(tensor, self.is_finite, rest, chosen, self.scalers)
 
     def numbers(self, numbers: Array) -> Any:
         """Return numbers of rows as a tensor on the device."""
@@ -309,14 +335,22 @@ class DeviceRows(RowStore):
                 out[a:b] = _on_host(source[rows])
             else:
                 read_into(out[a:b], source, rows)
+        for scaler in self.scalers if len(self) else ():
+            out[...] = scaler.transform(out)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        if self.rest is None:
+        if self.rest is None and not self.scalers:
             rows = _on_host(self.tensor)
         else:
             rows = np.empty(self.shape, self.dtype)
             self.read_into(rows)
         return rows if dtype is None else rows.astype(dtype, copy=False)
+
+
+def center_and_scale(scaler: Any) -> tuple[Array, Array]:
+    """Return what a fitted ``StandardScaler`` subtracts, and by what it divides."""
+    center = scaler.mean_ if scaler.with_mean else np.zeros_like(scaler.scale_)
+    return center, scaler.scale_
 
 
 def _on_host(tensor: Any) -> Array:
@@ -327,7 +361,7 @@ def _on_host(tensor: Any) -> Array:
 def _block_bytes(device: Any) -> int:
     """Return the size of a block: the power of two below a 16th of the device's memory."""
     if device.type != "cuda":
-        return blocks.LARGE_SELECTION
+        return base.LARGE_SELECTION
     total = import_torch().cuda.get_device_properties(device).total_memory
     return 1 << int(np.log2(total / _BLOCKS_ON_DEVICE))
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.bags.arrays import take_rows
 from bagwise.bags.segments import offsets_of
-from bagwise.bags.selection import take_rows
 from bagwise.bags.stored import verify
-from bagwise.rowstores import blocks
+from bagwise.rowstores import base
 from bagwise.rowstores.base import RowStore
 
 _SHORTEST_RUN = 16  # rows, on average: shorter ones are picked, longer ones stay as they lie
@@ -126,7 +126,7 @@ class FileRows(RowStore):
         numbers = np.arange(len(self))[rows]
         cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
         if len(numbers) < _SHORTEST_RUN * (len(cuts) + 1):
-            large = len(numbers) * self.shape[1] * self.dtype.itemsize >= blocks.LARGE_SELECTION
+            large = len(numbers) * self.shape[1] * self.dtype.itemsize >= base.LARGE_SELECTION
             picked = Picked(self, numbers)
             return self._with([picked if large else np.asarray(picked)])
         runs = np.split(numbers, cuts)
@@ -169,6 +169,23 @@ class FileRows(RowStore):
                 out[start:stop] = part
             else:
                 part.read_into(out[start:stop])
+
+
+class Standardized(RowStore):
+    """Rows that are scaled whenever they are read."""
+
+    def __init__(self, source: RowStore, scaler: Any) -> None:
+        self.source, self.scaler, self.is_finite = source, scaler, source.is_finite
+        self.shape, self.dtype = source.shape, source.dtype
+
+    def __getitem__(self, rows: Any) -> Standardized:
+        return Standardized(self.source[rows], self.scaler)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if not len(self):
+            return np.empty(self.shape, dtype or self.dtype)
+        rows = self.scaler.transform(np.asarray(self.source))
+        return rows if dtype is None else rows.astype(dtype, copy=False)
 
 
 class Replaced(RowStore):

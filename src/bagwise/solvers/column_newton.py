@@ -186,12 +186,7 @@ def _best(known: list[SaddlePoint]) -> SaddlePoint:
 
 
 def _maximize(
-    saddle: Saddle,
-    system: Systems,
-    mixture: Mixture,
-    beta: Array,
-    omega: Array,
-    slack: float,
+    saddle: Saddle, system: Systems, mixture: Mixture, beta: Array, omega: Array, slack: float
 ) -> _Inner:
     """Solve for beta and omega with fixed column weights: ridge steps until the pieces repeat.
 
@@ -208,7 +203,7 @@ def _maximize(
         before = inner.value
         step, inner = _line_search(saddle, inner, full)
         last, pieces = pieces, saddle.pieces(inner.at.scores)
-        if step == 0:
+        if step == 0 or (step < 1 and inner.value >= before):  # rounding rules
             break
         if step == 1 and all(np.array_equal(a, b) for a, b in zip(last, pieces, strict=True)):
             return replace(inner, is_exact=True)
@@ -315,9 +310,7 @@ def _step(
     carried, turned = system.at(inner.mixture, curvature, near).solve(own, moments)
     hessian = own.T @ carried + moments.T @ turned + point.reach.T @ point.reach
     # In proportion to the gap, which keeps the convergence fast; with more, steps hardly move.
-    missing = min(
-        max(point.gap / point.upper, PROVEN), 1 / _DAMPING
-    )  # with more, steps hardly move
+    missing = min(max(point.gap / point.upper, PROVEN), 1 / _DAMPING)
     v, damping = inner.mixture.v, missing * float(hessian.diagonal().max()) * np.eye(len(point.v))
     # A constant in the gradient does not matter; subtracting it saves digits of the differences.
     gradient = 0.5 * (point.norms @ v - point.norms)
@@ -328,7 +321,8 @@ def _step(
         heights, slopes = failures.around(inner)
         damped = hessian + failures.raised * damping
         direction = simplex_step(damped, gradient, v, (heights, slopes))
-        fall = max([gradient @ direction, *(heights + slopes @ direction)])
+        # No plane is above g but by rounding: what promises a rise is no step down.
+        fall = min(0.0, max([gradient @ direction, *(heights + slopes @ direction)]))
         moved = np.maximum(v + direction, 0.0)
         duals = inner.at.beta - carried @ direction, inner.at.omega - turned @ direction
         trial = _maximize(saddle, system, saddle.mix(moved / moved.sum()), *duals, slack)

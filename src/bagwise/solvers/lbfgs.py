@@ -18,12 +18,7 @@ _MEMORY = 20  # pairs kept: beside one pass over the instances their cost is not
 
 
 def lbfgs(
-    oracle: ScoreOracle,
-    alpha: float,
-    start: Array,
-    *,
-    tol: float,
-    max_iter: int = 1000,
+    oracle: ScoreOracle, alpha: float, start: Array, *, tol: float, max_iter: int = 1000
 ) -> Solution:
     """Minimize from a starting point, to a gap |grad|^2 / (2 alpha) of ``tol`` times the objective.
 

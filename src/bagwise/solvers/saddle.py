@@ -210,11 +210,7 @@ class Saddle:
         return Mixture(v, block, np.asarray(weights @ self.keys.cross), features, away)
 
     def weights(
-        self,
-        mixture: Mixture,
-        beta: Array,
-        omega: Array | None = None,
-        shared: Array | None = None,
+        self, mixture: Mixture, beta: Array, omega: Array | None = None, shared: Array | None = None
     ) -> Weights:
         """Return dual variables with their scores; omega is scale^2 Z_v'beta where not given.
 

@@ -48,7 +48,9 @@ def check_probabilities(estimator: Any) -> None:
         settings = {"probability": "sigmoid", "calibration_cv": 2, "threshold": None}
         model = clone(estimator).set_params(**settings).fit(bags, y)
         chances, scores = model.predict_proba(bags), model.decision_function(bags)
-        _check_rows_sum_to_one(chances, (len(bags), n_classes))
+        assert chances.shape == (len(bags), n_classes)
+        assert np.all((chances >= 0) & (chances <= 1))
+        np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=1e-12)
         predicted = scores > 0 if n_classes == 2 else scores.argmax(axis=1)
         np.testing.assert_array_equal(chances.argmax(axis=1), predicted.astype(int))
         np.testing.assert_array_equal(model.predict(bags), model.classes_[1 * predicted])
@@ -57,12 +59,6 @@ def check_probabilities(estimator: Any) -> None:
         for threshold in (0.1, "balanced") if n_classes == 2 else ():
             moved = clone(estimator).set_params(**settings | {"threshold": threshold}).fit(bags, y)
             assert_close(chances, moved.predict_proba(bags), 1e-6, f"{threshold=}")
-
-
-def _check_rows_sum_to_one(chances: Array, shape: tuple[int, int]) -> None:
-    assert chances.shape == shape
-    assert np.all((chances >= 0) & (chances <= 1))
-    np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=1e-12)
 
 
 @needs("parameter threshold", "parameter calibration_cv")

@@ -23,11 +23,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
+from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags
 
 ASSUMPTION_TESTS = ("single concept", "threshold", "false frequency")
 _N_BAGS, _N_BACKGROUND, _FEATURES = 100, 10, 8
+_explains = documenting(
+    {
+        "test": ('{"single concept", "threshold", "false frequency"}', "The problem."),
+        "seed": "Seed of the draws.",
+    }
+)
 _AWAY = np.array([6.0, 6.0, 12.0])  # of each kind from the background: all are clear, poison most
 
 
@@ -48,26 +55,16 @@ def _choose_kinds(test: str, positive: bool, train: bool, rng: np.random.Generat
     return present * (4 if positive == train else 1) * (1 if positive else 2)
 
 
+@_explains()
 def make_assumption_test(test: str, seed: int = 0) -> tuple[Bags, Array, Bags, Array]:
     """Draw training bags with a shortcut, and new bags with the shortcut reversed.
 
-    Parameters
-    ----------
-    test : {"single concept", "threshold", "false frequency"}
-        The problem.
-    seed : int, default=0
-        Seed of the draws.
-
     Returns
     -------
-    bags : Bags
-        100 training bags.
-    y : ndarray of shape (100,)
-        Their labels; half are positive.
-    new_bags : Bags
-        100 new bags.
-    new_y : ndarray of shape (100,)
-        Their labels.
+    bags, y : Bags, ndarray of shape (100,)
+        100 training bags and their labels; half are positive.
+    new_bags, new_y : Bags, ndarray of shape (100,)
+        100 new bags and their labels.
 
     Examples
     --------
@@ -86,17 +83,9 @@ def make_assumption_test(test: str, seed: int = 0) -> tuple[Bags, Array, Bags, A
     return train, y, new, y
 
 
+@_explains(model=("bag estimator", "Cloned and fitted."))
 def score_assumption_test(model: Any, test: str, seed: int = 0) -> float:
     """Return the AUC on bags in which the shortcut of the training bags is reversed.
-
-    Parameters
-    ----------
-    model : bag estimator
-        Cloned and fitted.
-    test : {"single concept", "threshold", "false frequency"}
-        The problem.
-    seed : int, default=0
-        Seed of the draws.
 
     Returns
     -------

@@ -5,7 +5,7 @@ import pytest
 
 import bagwise
 from bagwise import AutoBagRegressor, Bags
-from bagwise.model_selection.auto.regressor import fit_line, stack_numbers
+from bagwise.model_selection.auto.regressor import NumbersEnsemble, fit_line
 
 FEW = ["WitnessRegressor", "MeanRegressor", "StatisticsForestRegressor"]
 
@@ -63,7 +63,7 @@ def test_weights_go_to_what_predicts():
     rng = np.random.default_rng(0)
     y = rng.normal(size=(200, 1))
     lines = np.stack([y + 0.1 * rng.normal(size=y.shape), rng.normal(size=y.shape)])
-    weights = stack_numbers(lines, y, np.ones(200), 200)
+    weights = NumbersEnsemble.stack(lines, y, np.ones(200), 200)
     assert weights.sum() == pytest.approx(1.0)
     assert weights[0] > 0.95
 
@@ -80,8 +80,8 @@ def test_numbers_that_nothing_predicts_get_their_mean():
 class Reversed(bagwise.MeanRegressor):
     """Predicts the mean that it was taught, which falls where that of held-out bags rises."""
 
-    def _fit_values(self, bags, y, weight):
-        super()._fit_values(bags, y, weight)
+    def _fit_labels(self, bags, y, weight):
+        super()._fit_labels(bags, y, weight)
         self.mean_ = float(np.mean(y))
 
     def _bag_scores(self, bags):

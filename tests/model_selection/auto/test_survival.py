@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bagwise import AutoBagSurvival, Bags, BagSurvival, CoxBag
-from bagwise.model_selection.auto.survival import fit_hazard, stack_hazards
+from bagwise.model_selection.auto.survival import HazardEnsemble, fit_hazard
 from bagwise.solvers.cox import cox_loss, solve_cox
-from bagwise.times import Times
+from bagwise.times import Times, is_ranked
 
 
 def planted(decides, n_bags=160, seed=0):
@@ -47,7 +47,7 @@ def test_weights_are_those_of_the_partial_likelihood():
     rng = np.random.default_rng(0)
     logs = rng.normal(size=(2, 300, 1))
     times = Times(np.ones(300, dtype=bool), rng.exponential(np.exp(-logs[0, :, 0])))
-    weights = stack_hazards(logs, times.as_array()[:, None], np.ones(300), 1e9)
+    weights = HazardEnsemble.stack(logs, times.as_array()[:, None], np.ones(300), 1e9)
     grid = np.linspace(0, 1, 101)
     rows = logs[:, :, 0].T
     losses = [cox_loss(rows, times, np.ones(300), np.array([w, 1 - w]))[0] for w in grid]
@@ -62,3 +62,28 @@ def test_the_loss_is_least_where_the_solver_ends():
     value, gradient = cox_loss(rows, times, np.ones(60), coef)
     assert np.abs(gradient).max() < 1e-4
     assert cox_loss(rows, times, np.ones(60), coef + 0.1)[0] > value
+
+
+def test_times_that_rank_no_bags_are_a_named_error():
+    """The only events are at the last time: no concordance exists, and no best model."""
+    bags = Bags.from_list([np.full((2, 1), float(i % 3)) for i in range(8)])
+    y = np.column_stack([np.arange(8) > 5, np.where(np.arange(8) > 5, 4.0, 2.0)])
+    with pytest.raises(ValueError, match="No event comes before the end of another bag"):
+        AutoBagSurvival(models=[CoxBag()]).fit(bags, y)
+    assert np.isfinite(CoxBag().fit(bags, y).predict(bags)).all()
+
+
+def test_bags_of_finished_folds_that_no_event_ranks_leave_a_model_at_chance():
+    """The only event is in a fold whose training bags are all censored: it is never held out."""
+    bags = Bags.from_list([np.full((2, 1), float(i)) for i in range(4)])
+    y = np.array([(0, 4.0), (0, 3.0), (1, 3.0), (0, 1.0)])
+    with pytest.warns(UserWarning, match="No model ranks held-out bags better than chance"):
+        model = AutoBagSurvival(models=[CoxBag()], random_state=0).fit(bags, y)
+    assert np.isfinite(model.predict(bags)).all()
+
+
+def test_a_bag_censored_at_the_time_of_an_event_ends_after_it():
+    events, time = np.array([True, False]), np.array([2.0, 2.0])
+    assert is_ranked(Times(events, time))
+    assert not is_ranked(Times(~events[:1], time[:1]))
+    assert not is_ranked(Times(events, np.array([2.0, 1.0])))

@@ -5,12 +5,7 @@ import pytest
 
 from bagwise.designs import matrix_design
 from bagwise.losses import SquaredHinge
-from bagwise.models.graph.structure import (
-    Structure,
-    mean_scores,
-    true_objective,
-    witnesses_of,
-)
+from bagwise.models.graph.structure import Structure, mean_scores, true_objective, witnesses_of
 from bagwise.solvers.cutting_plane import cutting_plane
 from reference.program import reference_solution
 from reference.structured import draw

@@ -77,10 +77,7 @@ def test_edges_between_instances_are_their_definition(seed):
 
 
 def every_term(case, negatives="bags"):
-    return [
-        *case.terms(1.0, 1.0, 0, negatives=negatives),
-        *case.terms(1.0, 0, 1.0)[1:],
-    ]
+    return [*case.terms(1.0, 1.0, 0, negatives=negatives), *case.terms(1.0, 0, 1.0)[1:]]
 
 
 @given(seeds, st.sampled_from(NEGATIVES))

@@ -19,7 +19,8 @@ from bagwise.errors import Parameter
 from bagwise.models.markov import descents
 from bagwise.models.markov.descents import begin
 from bagwise.procedures.heldout import HeldOut
-from bagwise.rows import Rows, run
+from bagwise.procedures.run import run
+from bagwise.rows import Rows
 from bagwise.rowstores.files import FileRows, FileSpan
 from reference.networks import noise, planted, random_risk, risk_of_bags
 
@@ -360,8 +361,9 @@ def in_files(X, folder):
     )
 
 
-@pytest.mark.parametrize("place", [in_one_file, in_files])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("rule", "place"), [("any", in_one_file), *((rule, in_files) for rule in RULES)]
+)
 def test_rows_in_files_have_the_same_bits(rule, place, always, tmp_path):
     bags, y = draw_bags()
     here = network(rule).fit(bags, y)

@@ -5,7 +5,7 @@ import pytest
 
 from bagwise import MarkovNetworkClassifier
 from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountInference
-from bagwise.assumptions.segments import Segments
+from bagwise.bags.segments import Segments
 from bagwise.datasets import make_gaussian_bags
 from bagwise.models.markov.device import DeviceInference
 

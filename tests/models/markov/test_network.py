@@ -183,12 +183,7 @@ def test_bad_starts_are_refused(init):
     [
         ({"bag_features": "kernels"}, "4 bags, fewer than the 5 inner folds of cv. Lower cv to 4"),
         (
-            {
-                "bag_features": LabelSVC(),
-                "threshold": "calibrated",
-                "cv": 4,
-                "calibration_cv": 4,
-            },
+            {"bag_features": LabelSVC(), "threshold": "calibrated", "cv": 4, "calibration_cv": 4},
             r"4 bags, too few for the 4 inner folds of cv within the 4 .* Lower cv to 3",
         ),
     ],

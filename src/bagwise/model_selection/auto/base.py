@@ -4,8 +4,6 @@
    folds (`race`), those that cost little first. All that time and memory allow are tried.
 2. Out-of-fold scores are calibrated and weighted (`blend`).
 3. Members with weight are fitted to all bags.
-
-Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
 """
 
 from __future__ import annotations
@@ -23,9 +21,11 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import rank_cost
-from bagwise.crossfit.folds import number_units
+from bagwise.crossfit import folds
+from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_units
 from bagwise.crossfit.scores import bag_scores
-from bagwise.estimators.covariates import check_covariates
+from bagwise.errors import Parameter
+from bagwise.estimators.covariates import covariate_columns, learn_kinds
 from bagwise.estimators.discovery import forget_calibration
 from bagwise.estimators.occlusion import innermost, occlusion_scores
 from bagwise.estimators.params import Words, param, positive, shared
@@ -42,6 +42,7 @@ from bagwise.model_selection.auto.portfolio import (
 )
 from bagwise.model_selection.auto.race import Track, Trial, forget_shared, results
 from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, Probe
+from bagwise.model_selection.intervals import Sample, estimate
 from bagwise.model_selection.runner import Runner
 from bagwise.model_selection.scaling import WORDS, scalings
 from bagwise.tolerances import one_blas_thread
@@ -146,27 +147,25 @@ class AutoModel(BagScores):
     def _look_back(self, trials: list[Trial]) -> None:
         """Say what the comparison teaches."""
 
-    def _judge(self, track: Track, scores: Array, bags: Array) -> dict[str, float]:
-        """Return the metric of the leaderboard, with "low" and "high", of scores of some bags."""
-        raise NotImplementedError
-
-    def _take_chance(self, scores: Array, truth: Array, weight: Array) -> Ensemble:
-        """Return the best candidate where none predicts held-out bags, and say so."""
-        raise NotImplementedError
-
     def _n_columns(self) -> int:
         """Return the number of classes, 1 for numbers."""
         return 1
 
     # Fitting -------------------------------------------------------------------------------------
 
-    def _race(self, track: Track, truth: Array, seed: int) -> None:
+    def _race(self, bags: Bags, y: Array, truth: Array, weight: Array) -> None:
         """Compare, combine and refit; ``truth`` has one column per model."""
+        used, seed = weight > 0, draw_seed(self.random_state)  # without weight, in no fold
+        classes = self.task == "classes"
+        fewest = count_fewest(bags[used], y[used] if classes else np.zeros(used.sum()))
+        cv = max(2, min(N_FOLDS, fewest)) if self.cv is None else self.cv
+        splits = folds(bags, y, cv, seed, used, Parameter("cv", ""), ordered=not classes)
+        track = Track(bags[used], y[used], weight[used], splits)
         deadline = Deadline.after(self.time_limit)
         trials = self._accept(self._make_trials(track.bags, seed))
         try:
             self._compare(track, trials, deadline)
-            self._combine(track, trials, truth, deadline)
+            self._combine(track, trials, truth[used], deadline)
         finally:
             forget_shared()
 
@@ -205,7 +204,8 @@ class AutoModel(BagScores):
             else name_models(self.models, self._portfolio)
         )
         if self.covariates:
-            check_covariates(bags, "covariates=True")
+            asked = "covariates=True"
+            covariate_columns(bags, asked, learn_kinds(bags, asked))
         if self.scale is not None:
             given = at_scales(given, scalings(bags, self.scale))
         given |= self._covariate_models if self.covariates else {}
@@ -235,7 +235,7 @@ class AutoModel(BagScores):
         seen = np.flatnonzero(np.isfinite(every).all(axis=(0, 2)))
         scores, truth, weight = np.stack(every)[:, seen], truth[seen], track.weight[seen]
         given = scores, truth, weight, number_units(track.bags)[seen]
-        ensemble = self._ensemble.fit(*given) or self._take_chance(scores, truth, weight)
+        ensemble = self._ensemble.fit(*given) or self._ensemble.take_chance(*given[:3])
         chosen = [final[i] for i in ensemble.chosen]
         members = self._refit(track, chosen, ensemble.weights, deadline)
         kept = np.array(sorted(members))
@@ -281,6 +281,14 @@ class AutoModel(BagScores):
         self._become(chosen)
         self.members_ = [clone(member).fit(bags, y) for member in chosen.members_]
         forget_calibration(self)
+
+    def _judge(self, track: Track, scores: Array, bags: Array) -> dict[str, float]:
+        """Return the metric of the leaderboard, with "low" and "high", of scores of some bags."""
+        groups = None if track.bags.groups is None else track.bags.groups[bags]
+        classes = np.unique(track.y) if self.task == "classes" else np.empty(0)
+        sample = Sample(track.y[bags], classes, len(track.splits), groups, task=self.task)
+        found = estimate(self._metric, sample, [scores], [track.fold_numbers()[bags]])
+        return {self._metric: found.value, "low": found.low, "high": found.high}
 
     @property
     def leaderboard_(self) -> Any:

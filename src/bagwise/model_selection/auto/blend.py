@@ -9,12 +9,11 @@
 
 The ensemble's score is the weighted mean of log-odds. With K > 2 classes every candidate has K
 columns of one-vs-rest log-odds, which share its slope and its weight.
-
-Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -28,9 +27,10 @@ from bagwise._typing import Array
 from bagwise.crossfit import fit_sigmoids, lowest_by_chance
 from bagwise.crossfit.scores import find_fences, is_flat
 
+Risk = Callable[[Array], tuple[float, Array]]  # of weights, with its gradient
 _PULL = 0.3  # toward equal weights, per candidate and bag: the least log loss of 110 nested fits
-SMALL = 0.05  # of weight: members near chance with less only cost time
-NEGLIGIBLE = 0.01  # of weight: any member with less does
+_SMALL = 0.05  # of weight: members near chance with less only cost time
+_NEGLIGIBLE = 0.01  # of weight: any member with less does
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,6 @@ def calibrate(scores: Array, truth: Array, weight: Array) -> Sigmoid | None:
     return Sigmoid(slope, midpoints, find_fences(scores, weight))
 
 
-def log_loss(logs: Array, truth: Array, weight: Array) -> float:
-    """Return the mean log loss of log-odds over bags and columns."""
-    losses = np.logaddexp(0.0, np.where(truth, -logs, logs))
-    return float(weight @ losses.mean(axis=1) / weight.sum())
-
-
 def area(scores: Array, truth: Array, weight: Array) -> float:
     """Return the mean over columns of the area under the ROC curve; 1/2 where it is undefined."""
     areas = [
@@ -76,26 +70,8 @@ def _count_units(units: Array, weight: Array) -> float:
     return n_units if n_units < np.count_nonzero(weight) else float(weight.sum())
 
 
-def stack_weights(logs: Array, truth: Array, weight: Array, n_units: float) -> Array:
-    """Return the weights of candidates with log-odds of shape (n_candidates, n_bags, columns)."""
-    n_candidates, _, columns = logs.shape
-    flat, sign = logs.reshape(n_candidates, -1), np.where(truth, 1.0, -1.0).ravel()
-    share = np.repeat(weight / weight.sum() / columns, columns)
-
-    def risk(w: Array) -> tuple[float, Array]:
-        margin = sign * (w @ flat)
-        return float(share @ np.logaddexp(0.0, -margin)), flat @ (-sign * expit(-margin) * share)
-
-    return shrink_weights(risk, n_candidates, n_units)
-
-
-def shrink_weights(
-    risk: Callable[[Array], tuple[float, Array]], n_candidates: int, n_units: float
-) -> Array:
-    """Return weights that sum to one, of least risk plus the pull toward equal ones.
-
-    ``risk(w)`` returns the risk and its gradient.
-    """
+def shrink_weights(risk: Risk, n_candidates: int, n_units: float) -> Array:
+    """Return weights that sum to one, of least risk plus the pull toward equal ones."""
     equal, pull = np.full(n_candidates, 1 / n_candidates), _PULL * n_candidates / n_units
 
     def objective(w: Array) -> tuple[float, Array]:
@@ -108,26 +84,70 @@ def shrink_weights(
     return np.maximum(found.x, 0.0) / np.maximum(found.x, 0.0).sum()
 
 
-def drop_small(weights: Array, scores: Array, truth: Array, weight: Array) -> Array:
-    """Return weights without those that are negligible, or small and of scores near chance."""
-    n_pos, n_neg = weight @ truth, weight @ ~truth
-    limits = [lowest_by_chance(*counts) for counts in zip(n_pos, n_neg, strict=True)]
-    near = np.array([area(s, truth, weight) < 1 - np.mean(limits) for s in scores])
-    kept = np.where(weights < np.where(near, SMALL, NEGLIGIBLE), 0.0, weights)
-    return kept / kept.sum() if kept.any() else weights
-
-
 @dataclass(frozen=True)
 class Ensemble:
-    """Candidates with a sigmoid each, and their weights."""
+    """Candidates with a sigmoid each, and their weights; other tasks say what these stand for."""
 
     chosen: list[int]  # numbers of the candidates whose scores rise with the label
     sigmoids: list[Sigmoid]
     weights: Array
 
+    hopeless: ClassVar[str] = (  # what is said where nothing rises
+        "No model predicts held-out bags better than chance (the best has an area under the ROC "
+        "curve of {:.2f}). The probabilities are the classes' frequencies. Check the labels, and "
+        "which label is the positive one."
+    )
+    _flat: ClassVar[float] = 1.0  # the slope of a candidate that says nothing
+
     _calibrate: ClassVar[Callable[..., Sigmoid | None]] = staticmethod(calibrate)
-    _stack: ClassVar[Callable[..., Array]] = staticmethod(stack_weights)
-    _drop: ClassVar[Callable[..., Array]] = staticmethod(drop_small)
+    _judge: ClassVar[Callable[..., float]] = staticmethod(area)  # of one candidate, high is good
+
+    @staticmethod
+    def _chance(truth: Array, weight: Array) -> float:
+        """Return what `_judge` may say of a candidate that says nothing."""
+        counts = zip(weight @ truth, weight @ ~truth, strict=True)
+        return 1 - float(np.mean([lowest_by_chance(*each) for each in counts]))
+
+    @staticmethod
+    def _base(truth: Array, weight: Array) -> Array:
+        """Return what bags are given where nothing is known, one per column."""
+        return np.zeros(truth.shape[1])
+
+    @staticmethod
+    def _risk(logs: Array, truth: Array, weight: Array) -> Risk:
+        columns = logs.shape[2]
+        flat, sign = logs.reshape(len(logs), -1), np.where(truth, 1.0, -1.0).ravel()
+        share = np.repeat(weight / weight.sum() / columns, columns)
+
+        def risk(w: Array) -> tuple[float, Array]:
+            margin = sign * (w @ flat)
+            return float(share @ np.logaddexp(0.0, -margin)), flat @ (
+                -sign * expit(-margin) * share
+            )
+
+        return risk
+
+    @classmethod
+    def stack(cls, logs: Array, truth: Array, weight: Array, n_units: float) -> Array:
+        """Return the weights of candidates with logs of shape (n_candidates, n_bags, columns)."""
+        return shrink_weights(cls._risk(logs, truth, weight), len(logs), n_units)
+
+    @classmethod
+    def drop(cls, weights: Array, scores: Array, truth: Array, weight: Array) -> Array:
+        """Return weights without those that are negligible, or small and of scores near chance."""
+        chance = cls._chance(truth, weight)
+        near = np.array([cls._judge(of_one, truth, weight) <= chance for of_one in scores])
+        kept = np.where(weights < np.where(near, _SMALL, _NEGLIGIBLE), 0.0, weights)
+        return kept / kept.sum() if kept.any() else weights
+
+    @classmethod
+    def take_chance(cls, scores: Array, truth: Array, weight: Array) -> Ensemble:
+        """Return the best candidate, which says next to nothing; warn that none does better."""
+        judged = [cls._judge(of_one, truth, weight) for of_one in scores]
+        warnings.warn(cls.hopeless.format(max(judged)), UserWarning, stacklevel=2)
+        ends = np.full((2, truth.shape[1]), [[-np.inf], [np.inf]])
+        flat = Sigmoid(cls._flat, -cls._base(truth, weight) / cls._flat, ends)
+        return cls([int(np.argmax(judged))], [flat], np.ones(1))
 
     @classmethod
     def fit(cls, scores: Array, truth: Array, weight: Array, units: Array) -> Ensemble | None:
@@ -141,8 +161,8 @@ class Ensemble:
             return None
         sigmoids = [sigmoid for sigmoid in found if sigmoid is not None]
         logs = np.stack([s(scores[i]) for s, i in zip(sigmoids, rising, strict=True)])
-        weights = cls._stack(logs, truth, weight, _count_units(units, weight))
-        return cls(rising, sigmoids, cls._drop(weights, scores[rising], truth, weight))
+        weights = cls.stack(logs, truth, weight, _count_units(units, weight))
+        return cls(rising, sigmoids, cls.drop(weights, scores[rising], truth, weight))
 
     def __call__(self, scores: Array) -> Array:
         """Return the weighted log-odds of scores of all candidates."""

@@ -1,28 +1,19 @@
-"""`AutoBagClassifier`: many classifiers raced on shared folds, calibrated and combined.
-
-Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
-"""
+"""`AutoBagClassifier`: many classifiers raced on shared folds, calibrated and combined."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.crossfit import folds
-from bagwise.crossfit.folds import N_FOLDS, number_units
-from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import Words, param, shared
 from bagwise.estimators.tags import BagTags
-from bagwise.model_selection.auto.base import AutoModel, draw_seed
-from bagwise.model_selection.auto.blend import Ensemble, Sigmoid, area
+from bagwise.model_selection.auto.base import AutoModel
+from bagwise.model_selection.auto.blend import Ensemble
 from bagwise.model_selection.auto.portfolio import PORTFOLIO
-from bagwise.model_selection.auto.race import Track, Trial, judge_auc
+from bagwise.model_selection.auto.race import Trial
 from bagwise.models.statistics import StatisticsForest, StatisticsLogistic
 
 
@@ -97,28 +88,13 @@ class AutoBagClassifier(AutoModel, BagClassifier):
             )
         return trials
 
-    def _judge(self, track: Track, scores: Array, bags: Array) -> dict[str, float]:
-        return judge_auc(track, scores, bags)
-
     # Fitting -------------------------------------------------------------------------------------
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        used = weight > 0  # a bag without weight is in no fold
-        seed = draw_seed(self.random_state)
-        cv = self._n_folds(bags[used], codes[used])
-        splits = folds(bags, self.classes_[codes], cv, seed, used, Parameter("cv", ""))
-        bags, codes, weight = bags[used], codes[used], weight[used]
-        self._race(Track(bags, self.classes_[codes], weight, splits), self._truth(codes), seed)
+        self._race(bags, self.classes_[codes], self._truth(codes), weight)
 
     def _look_back(self, trials: list[Trial]) -> None:
         self.hint_ = self._compare_assumptions(trials)
-
-    def _n_folds(self, bags: Bags, codes: Array) -> Any:
-        if self.cv is not None:
-            return self.cv
-        unit = number_units(bags)
-        rarest = min(len(np.unique(unit[codes == k])) for k in range(len(self.classes_)))
-        return max(2, min(N_FOLDS, rarest))
 
     def _compare_assumptions(self, trials: list[Trial]) -> str:
         """Say so where standard models predict held-out bags clearly worse than the ensemble."""
@@ -134,20 +110,6 @@ class AutoBagClassifier(AutoModel, BagClassifier):
             "the whole bag, or on what negative bags contain. If one instance should make a bag "
             'positive, compare with assumption="standard" before you trust new bags.'
         )
-
-    def _take_chance(self, scores: Array, truth: Array, weight: Array) -> Ensemble:
-        """Return the best candidate where none predicts held-out bags, and say so."""
-        areas = [area(of_one, truth, weight) for of_one in scores]
-        warnings.warn(
-            "No model predicts held-out bags better than chance (the best has an area under the "
-            f"ROC curve of {max(areas):.2f}). The probabilities are the classes' frequencies. "
-            "Check the labels, and which label is the positive one.",
-            UserWarning,
-            stacklevel=2,
-        )
-        ends = np.full((2, truth.shape[1]), [[-np.inf], [np.inf]])
-        flat = Sigmoid(1.0, np.zeros(truth.shape[1]), ends)
-        return Ensemble([int(np.argmax(areas))], [flat], np.ones(1))
 
     def _calibrate(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
         """Settle threshold and slope on the ensemble's out-of-fold scores."""

@@ -101,9 +101,7 @@ PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("StatisticsForest", options={"statistics": "four", "estimator": _TREES}, **_ROWS),
     Candidate("StatisticsSVC", options={"C": 3.0, "gamma": "scale"}, **_ROWS),
     Candidate(
-        "StatisticsSVC",
-        options={"C": 3.0, "gamma": "scale", "statistics": "quantiles"},
-        **_ROWS,
+        "StatisticsSVC", options={"C": 3.0, "gamma": "scale", "statistics": "quantiles"}, **_ROWS
     ),
     Candidate("StatisticsForest", options={"statistics": "four", "estimator": _BOOSTED}, **_ROWS),
     Candidate("StatisticsLogistic", options={"C": 0.01}, **_ROWS),
@@ -120,7 +118,6 @@ PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("mi-SVM", options={"C": 3.0}, linear=_LINEAR),
     Candidate("AW-SVM", options={"C": 3.0}, linear=_LARGE),
     Candidate("AL-SVM", options={"C": 3.0}, linear=_LARGE),
-    Candidate("ALP-SVM", options={"C": 3.0}, linear=_LARGE),
     Candidate("MILES", options={"C": 3.0}),
     Candidate("MILBoost", options=_NOISY_OR, linear={**_NOISY_OR, "max_features": 8}),
 )
@@ -155,17 +152,10 @@ OF_TIMES: tuple[Candidate, ...] = (
     Candidate("CoxBag", options={"alpha": 10.0}, **_BAGS),
     Candidate("CoxBag", options={"embedding": "statistics", "alpha": 30.0}, **_ROWS),
     Candidate(
-        "CoxBag",
-        "standard",
-        {"embedding": "composition", "alpha": 10.0},
-        "bags",
-        pairwise=False,
+        "CoxBag", "standard", {"embedding": "composition", "alpha": 10.0}, "bags", pairwise=False
     ),
     Candidate(
-        "BagSurvival",
-        "standard",
-        {"estimator": WitnessSVC(kernel="linear", C=0.3)},
-        pairwise=False,
+        "BagSurvival", "standard", {"estimator": WitnessSVC(kernel="linear", C=0.3)}, pairwise=False
     ),
     Candidate("BagSurvival", options={"estimator": MeanSVC()}, **_BAGS),
     Candidate("BagSurvival", options={"estimator": StatisticsLogistic(C=0.01)}, **_ROWS),

@@ -19,13 +19,10 @@ from sklearn.pipeline import Pipeline
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, fit_weighted
-from bagwise.crossfit.folds import number_units
 from bagwise.errors import message_of
 from bagwise.estimators.tags import bag_tags
-from bagwise.measures import evaluate_numbers
 from bagwise.model_selection.clock import Deadline, unwatch, watch
 from bagwise.model_selection.grams import can_share, grams_here
-from bagwise.model_selection.intervals import Sample, estimate
 from bagwise.model_selection.runner import Record, Runner
 from bagwise.models.statistics import Rows, share_statistics
 
@@ -227,17 +224,3 @@ def _of_trial(judge: Callable[..., Any], splits: list[tuple[Array, Array]], tria
     bags = np.concatenate([splits[fold][1] for fold in trial.cells])
     scores = np.concatenate(list(trial.cells.values()))
     return judge(scores[:, 0] if scores.shape[1] == 1 else scores, bags)
-
-
-def judge_auc(track: Track, scores: Array, bags: Array) -> dict[str, float]:
-    """Return the AUC of scores of some bags, the mean over folds, with its interval."""
-    groups = None if track.bags.groups is None else track.bags.groups[bags]
-    sample = Sample(track.y[bags], np.unique(track.y), len(track.splits), groups)
-    found = estimate("auc", sample, [scores], [track.fold_numbers()[bags]])
-    return {"auc": found.value, "low": found.low, "high": found.high}
-
-
-def judge_r2(track: Track, scores: Array, bags: Array) -> dict[str, float]:
-    """Return R^2 of numbers predicted for some bags, with its interval."""
-    value, low, high = evaluate_numbers(track.y[bags], scores, number_units(track.bags)[bags])["r2"]
-    return {"r2": value, "low": low, "high": high}

@@ -9,34 +9,21 @@
        mean squared error of (sum_m w_m f_m) / variance of y + .3 M / n |w - 1/M|^2,
 
    w >= 0, sum_m w_m = 1: as those of `AutoBagClassifier`, whose folds, scaling and clock it has.
-
-Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.crossfit import folds
-from bagwise.crossfit.folds import N_FOLDS, number_units
 from bagwise.crossfit.scores import find_fences
-from bagwise.errors import Parameter
 from bagwise.estimators.regressor import BagRegressor
-from bagwise.model_selection.auto.base import AutoModel, draw_seed
-from bagwise.model_selection.auto.blend import (
-    NEGLIGIBLE,
-    SMALL,
-    Ensemble,
-    Sigmoid,
-    shrink_weights,
-)
+from bagwise.model_selection.auto.base import AutoModel
+from bagwise.model_selection.auto.blend import Ensemble, Risk, Sigmoid
 from bagwise.model_selection.auto.portfolio import OF_NUMBERS
-from bagwise.model_selection.auto.race import Track, judge_r2
 from bagwise.models.statistics import StatisticsForestRegressor
 
 
@@ -52,22 +39,6 @@ def fit_line(predicted: Array, y: Array, weight: Array) -> Sigmoid | None:
     return Sigmoid(slope, np.array([middle - mean / slope]), fences)
 
 
-def stack_numbers(lines: Array, y: Array, weight: Array, n_units: float) -> Array:
-    """Return the weights of candidates with numbers of shape (n_candidates, n_bags, 1)."""
-    share, tied = weight / weight.sum(), find_tied(lines[:, :, 0], y[:, 0], weight, n_units)
-    flat = lines[tied, :, 0]
-    mean = float(share @ y[:, 0])
-    variance = float(share @ (y[:, 0] - mean) ** 2) or 1.0
-
-    def risk(w: Array) -> tuple[float, Array]:
-        error = w @ flat - y[:, 0]
-        return float(share @ error**2) / variance, 2 * flat @ (share * error) / variance
-
-    weights = np.zeros(len(lines))
-    weights[tied] = shrink_weights(risk, len(tied), n_units)
-    return weights
-
-
 def find_tied(lines: Array, y: Array, weight: Array, n_units: float) -> Array:
     """Return the candidates that are at most two standard errors worse than the best one."""
     share, errors = weight / weight.sum(), (lines - y) ** 2
@@ -77,21 +48,49 @@ def find_tied(lines: Array, y: Array, weight: Array, n_units: float) -> Array:
     return np.flatnonzero(mean <= 2 * spread)
 
 
-def drop_useless(weights: Array, predicted: Array, y: Array, weight: Array) -> Array:
-    """Return weights without those that are negligible, or small and no better than the mean."""
-    mean = np.average(y, axis=0, weights=weight)
-    errors = [np.average((each - y)[:, 0] ** 2, weights=weight) for each in predicted]
-    useless = np.array(errors) >= np.average((y - mean)[:, 0] ** 2, weights=weight)
-    kept = np.where(weights < np.where(useless, SMALL, NEGLIGIBLE), 0.0, weights)
-    return kept / kept.sum() if kept.any() else weights
+def _mean(truth: Array, weight: Array) -> Array:
+    return np.average(truth, axis=0, weights=weight)
+
+
+def _fit_of(predicted: Array, y: Array, weight: Array) -> float:
+    """Return minus the mean squared error."""
+    return -float(np.average((predicted - y)[:, 0] ** 2, weights=weight))
 
 
 class NumbersEnsemble(Ensemble):
     """Candidates with a line each, and their weights."""
 
+    hopeless = (
+        "No model predicts held-out bags better than their mean does, which is what new bags get. "
+        "Check the numbers, and whether the features can say anything about them."
+    )
+    _flat = 1e-9  # a slope of 0 would leave no order of instances
     _calibrate = staticmethod(fit_line)
-    _stack = staticmethod(stack_numbers)
-    _drop = staticmethod(drop_useless)
+    _judge = staticmethod(_fit_of)
+    _base = staticmethod(_mean)
+
+    @staticmethod
+    def _chance(truth: Array, weight: Array) -> float:
+        return _fit_of(_mean(truth, weight), truth, weight)
+
+    @staticmethod
+    def _risk(logs: Array, truth: Array, weight: Array) -> Risk:
+        flat, y, share = logs[:, :, 0], truth[:, 0], weight / weight.sum()
+        variance = float(share @ (y - share @ y) ** 2) or 1.0
+
+        def risk(w: Array) -> tuple[float, Array]:
+            error = w @ flat - y
+            return float(share @ error**2) / variance, 2 * flat @ (share * error) / variance
+
+        return risk
+
+    @classmethod
+    def stack(cls, logs: Array, truth: Array, weight: Array, n_units: float) -> Array:
+        """Return the weights of candidates, 0 for those that are clearly worse than the best."""
+        weights = np.zeros(len(logs))
+        tied = find_tied(logs[:, :, 0], truth[:, 0], weight, n_units)
+        weights[tied] = super().stack(logs[tied], truth, weight, n_units)
+        return weights
 
 
 class AutoBagRegressor(AutoModel, BagRegressor):
@@ -119,30 +118,8 @@ class AutoBagRegressor(AutoModel, BagRegressor):
 
     _portfolio, _ensemble, _metric = OF_NUMBERS, NumbersEnsemble, "r2"
     _covariate_models: ClassVar[dict[str, Any]] = {
-        "covariates": StatisticsForestRegressor(statistics="none", covariates=True),
+        "covariates": StatisticsForestRegressor(statistics="none", covariates=True)
     }
 
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
-        used, seed = weight > 0, draw_seed(self.random_state)
-        units = len(np.unique(number_units(bags[used])))
-        cv = max(2, min(N_FOLDS, units)) if self.cv is None else self.cv
-        splits = folds(bags, y, cv, seed, used, Parameter("cv", ""), ordered=True)
-        track = Track(bags[used], y[used], weight[used], splits)
-        self._race(track, y[used][:, None], seed)
-
-    def _judge(self, track: Track, scores: Array, bags: Array) -> dict[str, float]:
-        return judge_r2(track, scores, bags)
-
-    def _take_chance(self, scores: Array, truth: Array, weight: Array) -> Ensemble:
-        errors = [np.average((each - truth)[:, 0] ** 2, weights=weight) for each in scores]
-        warnings.warn(
-            "No model predicts held-out bags better than their mean does, which is what new bags "
-            "get. Check the numbers, and whether the features can say anything about them.",
-            UserWarning,
-            stacklevel=2,
-        )
-        mean = float(np.average(truth[:, 0], weights=weight))
-        tiny = 1e-9  # a slope of 0 would leave no order of instances
-        ends = np.array([[-np.inf], [np.inf]])
-        flat = Sigmoid(tiny, np.array([-mean / tiny]), ends)
-        return NumbersEnsemble([int(np.argmin(errors))], [flat], np.ones(1))
+    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
+        self._race(bags, y, y[:, None], weight)

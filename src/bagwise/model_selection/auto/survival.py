@@ -11,36 +11,21 @@
 
 Candidates are Cox's model, right where the whole bag decides, and classifiers at landmark times,
 right where one instance does.
-
-Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
 """
 
 from __future__ import annotations
-
-import warnings
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.crossfit import folds
-from bagwise.crossfit.folds import N_FOLDS, number_units
-from bagwise.crossfit.scores import find_fences
-from bagwise.errors import Parameter
-from bagwise.model_selection.auto.base import AutoModel, draw_seed
-from bagwise.model_selection.auto.blend import (
-    NEGLIGIBLE,
-    SMALL,
-    Ensemble,
-    Sigmoid,
-    shrink_weights,
-)
+from bagwise.crossfit.scores import deviation, find_fences
+from bagwise.model_selection.auto.base import AutoModel
+from bagwise.model_selection.auto.blend import Ensemble, Risk, Sigmoid
 from bagwise.model_selection.auto.portfolio import OF_TIMES
-from bagwise.model_selection.auto.race import Track
-from bagwise.model_selection.intervals import Sample, estimate
 from bagwise.models.survival import TimesModel
 from bagwise.solvers.cox import cox_baseline, cox_loss, solve_cox
-from bagwise.times import Times, check_times, concordance
+from bagwise.times import Times, check_times, concordance, is_ranked
 from bagwise.tolerances import COARSE
 
 
@@ -48,7 +33,7 @@ def fit_hazard(risk: Array, y: Array, weight: Array) -> Sigmoid | None:
     """Fit a rising log hazard to risks of shape (n, 1); None where it does not rise."""
     fences = find_fences(risk, weight)
     inside = np.clip(risk, *fences)
-    middle, spread = np.average(inside[:, 0], weights=weight), inside.std()
+    middle, spread = np.average(inside[:, 0], weights=weight), deviation(inside)
     if not spread > 0:
         return None
     rows = (inside - middle) / spread
@@ -56,32 +41,35 @@ def fit_hazard(risk: Array, y: Array, weight: Array) -> Sigmoid | None:
     return Sigmoid(float(slope / spread), np.array([middle]), fences) if slope > COARSE else None
 
 
-def stack_hazards(logs: Array, y: Array, weight: Array, n_units: float) -> Array:
-    """Return the weights of candidates with log hazards of shape (n_candidates, n_bags, 1)."""
-    rows, times = logs[:, :, 0].T, check_times(y[:, 0])
-    n_events = float(weight @ times.event)
-
-    def risk(w: Array) -> tuple[float, Array]:
-        value, slopes = cox_loss(rows, times, weight, w)
-        return value / n_events, slopes / n_events
-
-    return shrink_weights(risk, len(logs), n_units)
-
-
-def drop_useless(weights: Array, risks: Array, y: Array, weight: Array) -> Array:
-    """Return weights without those that are negligible, or small and no better than chance."""
-    times = check_times(y[:, 0])
-    useless = np.array([concordance(times, risk[:, 0])[0] <= 0.5 for risk in risks])
-    kept = np.where(weights < np.where(useless, SMALL, NEGLIGIBLE), 0.0, weights)
-    return kept / kept.sum() if kept.any() else weights
-
-
 class HazardEnsemble(Ensemble):
     """Candidates with a slope each, and their weights."""
 
+    hopeless = (
+        "No model ranks held-out bags better than chance: the risks of new bags differ by next to "
+        "nothing. Check the times, and whether the features can say anything about them."
+    )
+    _flat = 1e-9  # a slope of 0 would leave no order of instances
     _calibrate = staticmethod(fit_hazard)
-    _stack = staticmethod(stack_hazards)
-    _drop = staticmethod(drop_useless)
+
+    @staticmethod
+    def _judge(risks: Array, y: Array, _: Array) -> float:
+        times = check_times(y[:, 0])  # of all bags, of those of some folds, or of finished folds
+        return concordance(times, risks[:, 0])[0] if is_ranked(times) else 0.5
+
+    @staticmethod
+    def _chance(truth: Array, weight: Array) -> float:
+        return 0.5
+
+    @staticmethod
+    def _risk(logs: Array, truth: Array, weight: Array) -> Risk:
+        rows, times = logs[:, :, 0].T, check_times(truth[:, 0])
+        n_events = float(weight @ times.event)
+
+        def risk(w: Array) -> tuple[float, Array]:
+            value, slopes = cox_loss(rows, times, weight, w)
+            return value / n_events, slopes / n_events
+
+        return risk
 
 
 class AutoBagSurvival(AutoModel, TimesModel):
@@ -115,34 +103,13 @@ class AutoBagSurvival(AutoModel, TimesModel):
 
     _portfolio, _ensemble, _metric = OF_TIMES, HazardEnsemble, "harrell_c"
 
-    def _fit_times(self, bags: Bags, y: Times, weight: Array) -> None:
-        used, seed, labels = weight > 0, draw_seed(self.random_state), y.as_array()
-        units = len(np.unique(number_units(bags[used])))
-        cv = max(2, min(N_FOLDS, units)) if self.cv is None else self.cv
-        splits = folds(bags, labels, cv, seed, used, Parameter("cv", ""), ordered=True)
-        track = Track(bags[used], labels[used], weight[used], splits)
-        self._race(track, labels[used][:, None], seed)
+    def _fit_labels(self, bags: Bags, y: Times, weight: Array) -> None:
+        if not is_ranked(y):
+            raise ValueError(
+                "No event comes before the end of another bag: models cannot be compared by how "
+                "they rank bags. Give bags that were observed for longer, or fit CoxBag."
+            )
+        labels = y.as_array()
+        self._race(bags, labels, labels[:, None], weight)
         scores, truth, of_bags = self._held_out
         self.times_, self.baseline_ = cox_baseline(scores[:, 0], check_times(truth[:, 0]), of_bags)
-
-    def _survival(self, bags: Bags) -> Array:
-        return np.exp(-np.exp(self._score_bags(bags)) * self.baseline_)
-
-    def _judge(self, track: Track, scores: Array, bags: Array) -> dict[str, float]:
-        groups = None if track.bags.groups is None else track.bags.groups[bags]
-        sample = Sample(track.y[bags], np.empty(0), len(track.splits), groups, task="times")
-        found = estimate("harrell_c", sample, [scores], [track.fold_numbers()[bags]])
-        return {"harrell_c": found.value, "low": found.low, "high": found.high}
-
-    def _take_chance(self, scores: Array, truth: Array, weight: Array) -> Ensemble:
-        times = check_times(truth[:, 0])
-        ranked = [concordance(times, risk[:, 0])[0] for risk in scores]
-        warnings.warn(
-            "No model ranks held-out bags better than chance: the risks of new bags differ by next "
-            "to nothing. Check the times, and whether the features can say anything about them.",
-            UserWarning,
-            stacklevel=2,
-        )
-        ends = np.array([[-np.inf], [np.inf]])
-        flat = Sigmoid(1e-9, np.zeros(1), ends)  # a slope of 0 would leave no order of instances
-        return HazardEnsemble([int(np.nanargmax(ranked))], [flat], np.ones(1))

@@ -32,6 +32,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -153,26 +154,14 @@ class GraphSVC(RowsClassifier):
         tolerance = 1e-5 if exact else 0.1
         return replace(super().__bag_tags__(), tolerance=tolerance, instance_rows=False)
 
+    @answers(
+        *("self", "The fitted estimator."),
+        bags="The labeled bags; `Bags` with ids where there is a graph.",
+        unlabeled='Bags that take part by their edges alone. ``threshold="calibrated"`` and '
+        "``probability`` use the labeled ones only.",
+    )
     def fit(self, bags: Any, y: Any, sample_weight: Any = None, unlabeled: Any = None) -> Self:
-        """Learn from labeled bags and, through the graphs, from unlabeled bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The labeled bags; `Bags` with ids where there is a graph.
-        y : array-like of shape (n_bags,)
-            One label per bag, of two classes or more.
-        sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag; it multiplies every loss of the bag.
-        unlabeled : Bags, or anything check_bags takes, default=None
-            Bags that take part by their edges alone. ``threshold="calibrated"`` and
-            ``probability`` use the labeled ones only.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Learn from labeled bags and, through the graphs, from unlabeled bags."""
         return self._fit(bags, y, sample_weight, unlabeled=unlabeled)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array, unlabeled: Any = None) -> None:
@@ -189,10 +178,7 @@ class GraphSVC(RowsClassifier):
         )
         fits = [as_given(fit, structure.design) for fit in fits]
         labeled = slice(everyone.offsets[len(codes)])
-        self._keep(
-            everyone,
-            [replace(fit, assignment=fit.assignment[labeled]) for fit in fits],
-        )
+        self._keep(everyone, [replace(fit, assignment=fit.assignment[labeled]) for fit in fits])
 
     def _join_bags(self, bags: Bags, others: Bags | None) -> Bags:
         """Return all bags that take part; those without labels do so by edges only."""
@@ -272,11 +258,7 @@ class GraphSVC(RowsClassifier):
         return replace(run, assignment=chosen)
 
     def _solve(
-        self,
-        structure: Structure,
-        terms: list[Term],
-        witnesses: Array,
-        last: Solution | None,
+        self, structure: Structure, terms: list[Term], witnesses: Array, last: Solution | None
     ) -> Solution:
         linear = structure.design.linear if self.kernel == "linear" else None
         if len(terms) == 1 and linear is not None:

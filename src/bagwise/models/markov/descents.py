@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 from bagwise._typing import Array
-from bagwise.assumptions import AtLeastPotential
+from bagwise.assumptions import AtLeastPotential, CountInference
 from bagwise.bags.segments import expand
 from bagwise.designs import Dense, matrix_design
 from bagwise.designs.linear import LARGEST_SYSTEM
@@ -43,8 +43,8 @@ from bagwise.problems import Problem
 from bagwise.procedures import Run
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.nrbm import restart_nrbm
-from bagwise.procedures.run import Callback, Journal
-from bagwise.rows import make_rows, together
+from bagwise.procedures.run import Callback, Journal, together
+from bagwise.rows import make_rows
 from bagwise.solvers import solve
 from bagwise.solvers.bundle import bmrm
 from bagwise.solvers.soft_newton import Passes, Softness, soft_newton, whole_start
@@ -79,7 +79,7 @@ def rows_of(risk: MarkovRisk) -> Any:
         and isinstance(design, Dense)
         and design.n_rows >= MANY_ROWS
         and design.n_coef <= LARGEST_SYSTEM
-        and Ranges.of(inference.potential, inference.offsets) is not None
+        and Ranges.of(inference.potential, inference.offsets, kinds=_kinds(inference)) is not None
     )
     if not by_passes:
         return None
@@ -122,9 +122,13 @@ def _problem(risk: MarkovRisk, alpha: float) -> NetworkProblem | None:
     rows, instances, inference = rows_of(risk), risk.instances, risk.inference
     if rows is None:
         return None
-    bags = inference.offsets, risk.codes == 1, risk.weight, risk.bag_features
+    bags = inference.offsets, risk.codes == 1, risk.weight, risk.bag_features, _kinds(inference)
     labels = NetworkLabels.of(inference.potential, *bags)
     return NetworkProblem(rows, labels, instances.scale, instances.fit_intercept, alpha)
+
+
+def _kinds(inference: CountInference) -> Array | None:
+    return None if inference.kinds is None else inference.kinds[0]
 
 
 def _pad(risk: MarkovRisk, w: Array) -> Array:
@@ -163,7 +167,7 @@ def _from_fraction(
     instance, sides, bag = simple.split(run.solution.coef)
     allowed = risk.inference.bins_allowed_by(simple.inference.potential)
     potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)
-    used = risk.inference.bins_used()
+    used = risk.inference.bins_allowed_by(risk.inference.potential)
     return np.hstack([instance, (potential * used).sum(axis=1), bag]).ravel()
 
 
@@ -184,20 +188,11 @@ def _mean(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     return _along_ray(risk, alpha, svm.coef_, svm.intercept_)
 
 
-def _random(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
-    """Draw weights as small as the tolerance, beside which learned ones are large."""
-    return np.random.default_rng(seed).normal(scale=tol, size=risk.n_coef)
-
-
 def _bag_features(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     """The paper's: w = 0, but for small positive weights of the bag features (its footnote 8)."""
     w = np.zeros(risk.n_coef)
     risk.split(w)[2][:] = _SMALL_WEIGHT  # views
     return w
-
-
-def _zero(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
-    return np.zeros(risk.n_coef)
 
 
 _TRAINED = ("any", "half")  # those that are networks with a simpler potential
@@ -208,9 +203,12 @@ STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array | Passes[Array
     "any": partial(_from_fraction, 0.0),  # the weights of MIMN
     "half": partial(_from_fraction, 0.5),  # those of RMIMN
     "mean": _mean,
-    "random": _random,
+    # As small as the tolerance: learned weights are large beside it.
+    "random": lambda risk, alpha, tol, seed: np.random.default_rng(seed).normal(
+        scale=tol, size=risk.n_coef
+    ),
     "bag_features": _bag_features,
-    "zero": _zero,
+    "zero": lambda risk, *_: np.zeros(risk.n_coef),
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions import BestLabelings, CountInference, CountPotential
-from bagwise.assumptions.segments import Segments
+from bagwise.bags.segments import Segments
 from bagwise.designs.torch import TorchDense
 from bagwise.models.markov.risk import InstanceOperator, MarkovScores
 from bagwise.rowstores.device import import_torch, send_to
@@ -52,21 +52,28 @@ class DeviceOperator(InstanceOperator):
         """Return scores of instances as a tensor on the device."""
         return self.design.up(scores)
 
-    def inference(self, potential: CountPotential, offsets: Array) -> CountInference:
+    def inference(
+        self, potential: CountPotential, offsets: Array, kinds: Array | None = None
+    ) -> CountInference:
         """Return the inference of bags on the device."""
         sizes = self.design.up(np.diff(offsets))
-        return DeviceInference(potential, offsets, Segments(self.design.torch, sizes))
+        return DeviceInference(potential, offsets, Segments(self.design.torch, sizes), kinds)
 
 
 class DeviceInference(CountInference):
     """Inference over counts by segmented sums and sorts."""
 
-    def __init__(self, potential: CountPotential, offsets: Array, segments: Segments) -> None:
-        super().__init__(potential, offsets)
+    def __init__(
+        self,
+        potential: CountPotential,
+        offsets: Array,
+        segments: Segments,
+        kinds: Array | None = None,
+    ) -> None:
+        super().__init__(potential, offsets, kinds)
         self.torch, self.segments, self.device = segments.xp, segments, segments.sizes.device
-        if self.closed_form:
-            self.needed = self._up(np.asarray(self.least, dtype=np.int64))
-        else:
+        self.layouts: list[Any] = [None]
+        if not self.at_least_one:
             self._lay_out_counts()
 
     def _up(self, values: Array) -> Any:
@@ -79,31 +86,24 @@ class DeviceInference(CountInference):
         self.first = self.counts.starts  # where count 0 of every bag is
         self.count = torch.arange(len(self.counts.bag), device=self.device)
         self.count = self.count - self.first[self.counts.bag]
-        entry = self._up(self.start)[self.counts.bag] + self.count
-        self.tables = self._up(self.table)[:, entry]
-        self.bins_of = self._up(self.bins)[:, entry]
+        entries = [start[self.counts.bag] + self.count for start in self._up(self.start)]
+        table, bins = self._up(self.table), self._up(self.bins)
+        self.layouts = [(table[:, entry], bins[:, entry]) for entry in entries]
 
     def best(self, scores: Any, weights: Array, out: BestLabelings | None = None) -> BestLabelings:
         """Return the best labelings of all bags: values and counts on the host."""
-        found = [self._best_of(row, weight) for row, weight in zip(scores, weights, strict=True)]
+        layouts = self.layouts * (len(scores) // len(self.layouts))
+        found = [self._best_of(*each) for each in zip(scores, weights, layouts, strict=True)]
         value, count, cut, quota = (self.torch.stack(part) for part in zip(*found, strict=True))
         return BestLabelings(value.cpu().numpy(), count.cpu().numpy(), cut, quota)
 
-    def _best_of(self, scores: Any, weights: Array) -> tuple[Any, Any, Any, Any]:
+    def _best_of(self, scores: Any, weights: Array, layout: Any) -> tuple[Any, Any, Any, Any]:
         """Return value, count, cut and quota of one model, (2, n_bags) each."""
         torch = self.torch
         if self.at_least_one:
             return self._at_least_one(scores, weights)
         falling, running = self._sort(scores)
-        if self.closed_form:
-            positives = self.segments.sum((scores > 0).double()).long()
-            needed = self.needed
-            count = torch.stack(
-                [torch.minimum(positives, needed - 1), torch.maximum(positives, needed)]
-            )
-            value = self._up(weights)[:, None] + self._top_sums(running, count)
-        else:
-            value, count = self._by_table(running, weights)
+        value, count = self._by_table(running, weights, *layout)
         edge = falling[(self.segments.starts + count - 1).clamp(min=0)]
         cut = torch.where(count > 0, edge, torch.inf)
         above = torch.stack(
@@ -132,14 +132,11 @@ class DeviceInference(CountInference):
         torch.cumsum(falling, 0, out=running[1:])
         return falling, running
 
-    def _top_sums(self, running: Any, count: Any) -> Any:
-        return running[self.segments.starts + count] - running[self.segments.starts]
-
-    def _by_table(self, running: Any, weights: Array) -> tuple[Any, Any]:
+    def _by_table(self, running: Any, weights: Array, table: Any, bins: Any) -> tuple[Any, Any]:
         torch, bag = self.torch, self.counts.bag
         tops = running[self.segments.starts[bag] + self.count]
         learned = self._up(np.append(weights, 0.0))  # bin -1 is no bin
-        totals = tops - running[self.segments.starts[bag]] + self.tables + learned[self.bins_of]
+        totals = tops - running[self.segments.starts[bag]] + table + learned[bins]
         found = []
         for side in totals:
             first = torch.nonzero(self.counts.first_max(side))[:, 0]

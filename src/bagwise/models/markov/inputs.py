@@ -17,7 +17,7 @@ from bagwise.bags.segments import expand
 from bagwise.crossfit import bag_scores, fit_weighted, folds, out_of_fold_scores
 from bagwise.designs import matrix_design
 from bagwise.errors import SCALE, Message
-from bagwise.estimators.covariates import check_covariates
+from bagwise.estimators.covariates import Kinds, covariate_columns, learn_kinds
 from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.models.markov.risk import InstanceOperator
 
@@ -29,6 +29,9 @@ def kernel_models(C: float = 10.0) -> list[Any]:
         BagKernelSVC(bag_kernel="mean", C=C),
         BagKernelSVC(bag_kernel="statistics", C=C),
     ]
+
+
+_ASKED = "bag_features='bags'"
 
 
 class NetworkInputs:
@@ -51,7 +54,7 @@ class NetworkInputs:
         self.unit_norm, self.fit_intercept = unit_norm, fit_intercept
         self.cv, self.random_state, self.n_jobs = cv, random_state, n_jobs
         self.scale = 1.0
-        self.n_given: int | None = None
+        self.kinds: Kinds = []
 
     def fit(self, bags: Bags, y: Array, weight: Array) -> tuple[InstanceOperator, Array]:
         """Fit all parts; return the training bags' operator and out-of-fold bag features."""
@@ -65,8 +68,8 @@ class NetworkInputs:
                 what = "The squared norms of the instances overflow: scale the features with "
                 raise ValueError(Message(what, SCALE, ", or use float64."))
             self.scale = 1.0 / np.sqrt(squared) if squared > 0 else 1.0
+        self.kinds = learn_kinds(bags, _ASKED) if self.from_bags else []
         columns = [self._given(bags)]
-        self.n_given = columns[0].shape[1]
         if self.models:
             splits = folds(bags, y, self.cv, self.random_state)
             for model in self.models:
@@ -88,7 +91,9 @@ class NetworkInputs:
     def _given(self, bags: Bags) -> Array:
         if not self.from_bags:
             return np.empty((len(bags), 0))
-        return check_covariates(bags, "bag_features='bags'", self.n_given)
+        n_of_old = getattr(self, "n_given", None)  # of files of 0.2: all were numbers
+        kinds: Kinds = self.kinds if n_of_old is None else [None] * n_of_old
+        return covariate_columns(bags, _ASKED, kinds)
 
 
 def place_operator(instances: InstanceOperator) -> InstanceOperator:

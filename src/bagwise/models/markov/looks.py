@@ -31,33 +31,42 @@ class NetworkLabels(Labels):
     potential: Any
     columns: Array  # features of bags
     n_ranges: int  # of counts, per side: the most that a bag has
+    kinds: Array | None = None  # (n_bags, 3), of bags without their known instances
     first: int = 0  # which of all bags is the first
 
     @classmethod
     def of(
-        cls, potential: Any, offsets: Array, positive: Array, weight: Array, columns: Array
+        cls,
+        potential: Any,
+        offsets: Array,
+        positive: Array,
+        weight: Array,
+        columns: Array,
+        kinds: Array | None = None,
     ) -> NetworkLabels:
         """Return the labels of all bags; whoever makes them knows that there are few ranges."""
-        found = Ranges.of(potential, offsets)
+        found = Ranges.of(potential, offsets, kinds=kinds)
         assert found is not None
-        n_ranges = found.lo.shape[1]
-        return cls(positive, weight, potential=potential, columns=columns, n_ranges=n_ranges)
+        given = {"potential": potential, "columns": columns, "kinds": kinds}
+        return cls(positive, weight, n_ranges=found.lo.shape[1], **given)
 
     def part(self, bags: slice, rows: slice) -> NetworkLabels:
         """Return the labels of a range of bags."""
         own = {name: getattr(self, name)[bags] for name in ("positive", "weight", "columns")}
-        return replace(self, **own, first=bags.start)
+        kinds = None if self.kinds is None else self.kinds[bags]
+        return replace(self, **own, kinds=kinds, first=bags.start)
 
     def know(self, xp: Any, sizes: Array, up: Any) -> SoftBags:
         """Return the bags of a block."""
         offsets, rows = np.append(0, np.cumsum(sizes)), RaggedRows(xp, sizes, up)
-        ranges = Ranges.of(self.potential, offsets, self.n_ranges)
+        ranges = Ranges.of(self.potential, offsets, self.n_ranges, self.kinds)
         assert ranges is not None
+        kinds = None if self.kinds is None else self.kinds[None]
         if xp is np:
-            return SoftBags(rows, ranges, CountInference(self.potential, offsets), self)
+            return SoftBags(rows, ranges, CountInference(self.potential, offsets, kinds), self)
         from bagwise.models.markov.device import DeviceInference
 
-        inference = DeviceInference(self.potential, offsets, rows.segments)
+        inference = DeviceInference(self.potential, offsets, rows.segments, kinds)
         return SoftBags(rows, ranges, inference, self)
 
 

@@ -44,24 +44,23 @@ from bagwise._typing import Array
 from bagwise.assumptions import (
     AtLeastPotential,
     BinnedPotential,
+    CountInference,
     CountPotential,
     as_potential,
 )
-from bagwise.assumptions.rules import Facts
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import CV, check_enough_bags, hold_out_part
 from bagwise.errors import Argument, Message, Parameter
-from bagwise.estimators.known import check_known
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
-from bagwise.models.markov.conditioned import split_known
+from bagwise.models.markov.conditioned import Examples, Remains, leave_out_known
 from bagwise.models.markov.descents import STARTS, find_idle, rows_of, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, place_operator
-from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
+from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.scores import Network, NetworkScores
 from bagwise.procedures import Run
-from bagwise.rows import run, run_all
+from bagwise.procedures.run import run, run_all
 from bagwise.solvers.soft_newton import Passes
 from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import NOTHING
@@ -111,11 +110,7 @@ class MarkovNetworkClassifier(NetworkScores):
     """
 
     _follows_rows = True
-
-    @property
-    def _uses_known(self) -> bool:  # type: ignore[override]
-        """Under other counts, known labels change how many of the others must be positive."""
-        return isinstance(self.cardinality, str) and self.cardinality == "any"
+    _uses_known = True
 
     def __bag_tags__(self) -> BagTags:
         """The bag's score has potentials in it; inferred labels are not signs of scores."""
@@ -168,7 +163,6 @@ class MarkovNetworkClassifier(NetworkScores):
         self, bags: Bags, labels: Array, weight: Array
     ) -> tuple[NetworkInputs, Network]:
         """Fit a network to the bags that early stopping does not hold out."""
-        bags, labels, weight = self._split_known(bags, labels, weight)
         inputs = NetworkInputs(
             self.feature_map,
             self.bag_features,
@@ -183,23 +177,11 @@ class MarkovNetworkClassifier(NetworkScores):
             share = self.early_stopping.validation_fraction
             risks, held = self._split_risks(inputs, share, bags, labels, weight)
         else:
-            risks = self._risks(*inputs.fit(bags, labels, weight), bags, labels, weight)
+            operator, columns = inputs.fit(bags, labels, weight)
+            seen = Examples(operator, bags.offsets, columns, labels, weight)
+            risks = self._risks(self._leave_out_known(seen, bags))
             held = [None] * len(risks)
         return inputs, self._descend(list(zip(risks, held, strict=True)))
-
-    def _split_known(self, bags: Bags, labels: Array, weight: Array) -> tuple[Bags, Array, Array]:
-        """Return the bags with their known instances as bags of one."""
-        signs = self._known_signs(bags)[0]
-        if signs is None:
-            return bags, labels, weight
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"{type(self).__name__} learns from known instances of two classes, and there are "
-                f"{len(self.classes_)}: leave them out with bags.replace(known_labels=None)."
-            )
-        used = weight > 0
-        fixed = check_known(bags, signs, (labels == 1) & used, used)
-        return (bags, labels, weight) if fixed is None else split_known(bags, labels, weight, fixed)
 
     def _split_risks(
         self, inputs: NetworkInputs, share: float, bags: Bags, labels: Array, weight: Array
@@ -208,29 +190,38 @@ class MarkovNetworkClassifier(NetworkScores):
         name = Parameter("validation_fraction", f"{share:g}")
         train, rest = hold_out_part(bags, labels, share, self.random_state, name)
         trained, held = bags[train], bags[rest]
-        seen = inputs.fit(trained, labels[train], weight[train])
-        risks = self._risks(*seen, trained, labels[train], weight[train])
-        seen = inputs.operator(held), inputs.bag_columns(held)
-        return risks, self._risks(*seen, held, labels[rest], weight[rest])
+        operator, columns = inputs.fit(trained, labels[train], weight[train])
+        seen = Examples(operator, trained.offsets, columns, labels[train], weight[train])
+        risks = self._risks(self._leave_out_known(seen, trained))
+        columns = inputs.bag_columns(held)  # judged as new bags are: nothing is known of them
+        seen = Examples(inputs.operator(held), held.offsets, columns, labels[rest], weight[rest])
+        return risks, self._risks(seen)
 
-    def _risks(
-        self,
-        instances: InstanceOperator,
-        bag_columns: Array,
-        bags: Bags,
-        labels: Array,
-        weight: Array,
-    ) -> list[MarkovRisk]:
+    @property
+    def _is_joint(self) -> bool:
+        return len(self.classes_) == 2 or self.multi_class == "native"
+
+    def _leave_out_known(self, seen: Examples, bags: Bags) -> Examples:
+        signs = self._known_signs(bags)
+        if signs[0] is None:
+            return seen
+        known = np.stack(signs)  # type: ignore[arg-type]
+        return leave_out_known(seen, bags, known, self.potential_, joint=self._is_joint)
+
+    def _risks(self, seen: Examples) -> list[MarkovRisk]:
         """Return the joint risk, or one per class."""
-        instances = place_operator(instances)
-        inference = instances.inference(self.potential_, bags.offsets)
-        n_classes = len(self.classes_)
-        joint = n_classes == 2 or self.multi_class == "native"
-        targets = [labels] if joint else [1 * (labels == code) for code in range(n_classes)]
-        return [
-            MarkovRisk(instances, inference, bag_columns, y, n_classes if joint else 2, weight)
-            for y in targets
-        ]
+        instances, kinds = place_operator(seen.instances), seen.kinds
+        if self._is_joint:
+            inference = instances.inference(self.potential_, seen.offsets, kinds)
+            data = seen.columns, seen.labels, len(self.classes_), seen.weight
+            return [MarkovRisk(instances, inference, *data)]
+        risks = []
+        for code in range(len(self.classes_)):
+            own = None if kinds is None else kinds[[code]]
+            inference = instances.inference(self.potential_, seen.offsets, own)
+            data = seen.columns, 1 * (seen.labels == code), 2, seen.weight
+            risks.append(MarkovRisk(instances, inference, *data))
+        return risks
 
     def _descend(self, problems: list[Any]) -> Network:
         risks = [problem[0] for problem in problems]
@@ -334,11 +325,21 @@ class MarkovNetworkClassifier(NetworkScores):
     def _infer_weights(self, bags: Bags, used: Array, truth: Array) -> None:
         train = bags[used]
         sides = np.stack([np.zeros(truth.T.shape), truth.T], axis=1)  # negative bags hold none
-        labels = self._labelings(train, sides)
-        weights = np.zeros((len(labels), bags.n_instances))
-        rows = expand(np.isin(np.arange(len(bags)), used), bags.offsets)
-        weights[:, rows] = labels >= 0.5
-        for row, signs in zip(weights, self._known_signs(bags), strict=True):
-            facts = Facts(known=None if signs is None else signs * rows)
-            row[:] = facts.overrule(np, row)
+        weights = np.zeros((len(sides), bags.n_instances))
+        rows = np.flatnonzero(expand(np.isin(np.arange(len(bags)), used), bags.offsets))
+        weights[:, rows] = self._label_instances(train, sides)
         self.instance_weights_ = stack_models(weights)
+
+    def _label_instances(self, bags: Bags, sides: Array) -> Array:
+        """Return the labels of training instances: those that are known, and the best others."""
+        signs = self._known_signs(bags)
+        if signs[0] is None:
+            return self._labelings(bags, sides) >= 0.5
+        known = np.stack(signs)  # type: ignore[arg-type]
+        remains = Remains.of(bags, known)
+        inference = CountInference(self.potential_, remains.offsets, remains.kinds)
+        labels, operator = 1.0 * (known > 0), self.inputs_.operator(bags)
+        labels[:, remains.rows] = self.networks_[0].labelings(
+            operator, inference, sides, remains.rows
+        )
+        return np.where(known, known > 0, labels >= 0.5)

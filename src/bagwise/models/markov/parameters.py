@@ -8,15 +8,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import HasMethods, Interval, Options
 
-from bagwise.estimators.params import (
-    Parameters,
-    Words,
-    fraction,
-    integer,
-    param,
-    positive,
-    shared,
-)
+from bagwise.estimators.params import Parameters, Words, fraction, integer, param, positive, shared
 
 
 class EarlyStopping(Parameters):

@@ -13,7 +13,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastPotential, CountPotential
 from bagwise.assumptions.inference import flat_tables
-from bagwise.assumptions.segments import Segments
+from bagwise.bags.segments import Segments
 
 _MOST_RANGES = 8  # of counts, per side: every one is a labeling of all instances
 EXACT = 1e-10  # relative error of a count, or of an objective, below which rounding decides
@@ -29,16 +29,21 @@ class Ranges:
     weight: Array  # index of the learned weight, or -1
 
     @classmethod
-    def of(cls, potential: CountPotential, offsets: Array, least: int = 1) -> Ranges | None:
-        """Return the ranges of every bag, ``least`` at least; None if a potential has too many."""
-        sizes = np.diff(offsets)
-        if isinstance(potential, AtLeastPotential):
+    def of(
+        cls, potential: CountPotential, offsets: Array, least: int = 1, kinds: Array | None = None
+    ) -> Ranges | None:
+        """Return the ranges of every bag, ``least`` at least; None if a potential has too many.
+
+        ``kinds`` (n_bags, 3) are those of bags without their known instances.
+        """
+        sizes = np.diff(offsets) if kinds is None else kinds
+        if isinstance(potential, AtLeastPotential) and kinds is None:
             needed = potential.least(offsets)
             lo, hi = np.stack([0 * needed, needed]), np.stack([needed - 1, sizes])
             weight = np.repeat([[0], [1]], len(sizes), axis=1)
             return cls(*(part[:, None] for part in (lo, hi, 0.0 * lo, weight)))
-        distinct, which = np.unique(sizes, return_inverse=True)
-        found = [_runs(potential, int(size)) for size in distinct]
+        distinct, which = np.unique(sizes, axis=None if kinds is None else 0, return_inverse=True)
+        found = [_runs(potential, size) for size in distinct]
         n = max([least, *(len(side) for runs in found for side in runs)])
         if n > _MOST_RANGES:
             return None
@@ -47,7 +52,7 @@ class Ranges:
         for k, runs in enumerate(found):
             for side in range(2):
                 table[:, side, : len(runs[side]), k] = np.array(runs[side]).T
-        lo, hi, fixed, weight = table[..., which]
+        lo, hi, fixed, weight = table[..., which.ravel()]
         return cls(lo.astype(int), hi.astype(int), fixed, weight.astype(int))
 
     def choose(self, side: Array, k: Any) -> Ranges:
@@ -56,14 +61,14 @@ class Ranges:
         return Ranges(*(part[side, k, bags] for part in vars(self).values()))
 
 
-def _runs(potential: CountPotential, size: int) -> list[list[tuple[float, ...]]]:
+def _runs(potential: CountPotential, size: Array) -> list[list[tuple[float, ...]]]:
     """Return (first count, last count, fixed number, weight) of every run of equal entries."""
     _, table, bins = flat_tables(potential, np.array([size]))
     found = []
     for side in range(2):
         entries = np.stack([table[side], bins[side]])
         cuts = np.flatnonzero(np.any(entries[:, 1:] != entries[:, :-1], axis=0)) + 1
-        firsts, ends = np.append(0, cuts), np.append(cuts, size + 1)
+        firsts, ends = np.append(0, cuts), np.append(cuts, entries.shape[1])
         runs = zip(firsts, ends - 1, *entries[:, firsts], strict=True)
         found.append([run for run in runs if np.isfinite(run[2])])
     return found

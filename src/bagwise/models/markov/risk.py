@@ -79,9 +79,11 @@ class InstanceOperator:
         """Return scores of instances where the instances are."""
         return scores
 
-    def inference(self, potential: CountPotential, offsets: Array) -> CountInference:
+    def inference(
+        self, potential: CountPotential, offsets: Array, kinds: Array | None = None
+    ) -> CountInference:
         """Return the inference of bags where the instances are."""
-        return CountInference(potential, offsets)
+        return CountInference(potential, offsets, kinds)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,10 @@ class MarkovRisk:
         self._work: BestLabelings | None = None
 
     def under(self, potential: CountPotential) -> MarkovRisk:
-        """Return the risk of the same data under another count potential."""
+        """Return the risk of the same data under another count potential, a place to start from.
+
+        It counts the unknown instances alone: what is known of bags need not fit that potential.
+        """
         inference = self.instances.inference(potential, self.inference.offsets)
         data = (self.bag_features, self.codes, self.n_classes, self.weight)
         found = MarkovRisk(self.instances, inference, *data)

@@ -46,10 +46,14 @@ class Network:
         return difference.T, found
 
     def labelings(
-        self, operator: InstanceOperator, inference: CountInference, sides: Array
+        self,
+        operator: InstanceOperator,
+        inference: CountInference,
+        sides: Array,
+        rows: Any = slice(None),
     ) -> Array:
-        """Return the best label of every instance, given each bag's side, (n_models, n)."""
-        scores = self._instance_scores(operator)
+        """Return the best label of every instance (of ``rows``), given each bag's side."""
+        scores = np.ascontiguousarray(self._instance_scores(operator)[:, rows])
         return inference.positives(scores, inference.best(scores, self.potential), sides)
 
     def _instance_scores(self, operator: InstanceOperator) -> Array:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bagwise import WitnessSVC
-from bagwise.rowstores import blocks
-from bagwise.rowstores.blocks import Ahead, map_ranges
+from bagwise.rowstores import base
+from bagwise.rowstores.base import Ahead, map_ranges
 from bagwise.testing._problems import planted_bags
 
 
@@ -15,35 +15,35 @@ def test_a_container_has_the_memory_that_it_may_use(monkeypatch, tmp_path):
     (tmp_path / "max").write_text("max\n")
     (tmp_path / "limit").write_text("123456\n")
     files = str(tmp_path / "max"), str(tmp_path / "limit"), str(tmp_path / "none")
-    monkeypatch.setattr(blocks, "_CGROUPS", files)
-    assert blocks.memory_limit() == 123456
-    monkeypatch.setattr(blocks, "_CGROUPS", files[:1])
-    assert blocks.memory_limit() > 2**28
+    monkeypatch.setattr(base, "_CGROUPS", files)
+    assert base.memory_limit() == 123456
+    monkeypatch.setattr(base, "_CGROUPS", files[:1])
+    assert base.memory_limit() > 2**28
 
 
 def test_a_system_that_does_not_tell_its_memory_is_trusted(monkeypatch):
-    monkeypatch.delattr(blocks.os, "sysconf")
-    assert blocks.memory_limit() == np.inf
+    monkeypatch.delattr(base.os, "sysconf")
+    assert base.memory_limit() == np.inf
     WitnessSVC().fit(*planted_bags())
 
 
 def test_what_others_use_is_not_available(monkeypatch, tmp_path):
-    monkeypatch.setattr(blocks, "memory_limit", lambda: 4.0e6)
-    monkeypatch.setattr(blocks, "_MEMINFO", tmp_path / "meminfo")
-    assert blocks.available_memory() == 2.0e6  # nobody tells
+    monkeypatch.setattr(base, "memory_limit", lambda: 4.0e6)
+    monkeypatch.setattr(base, "_MEMINFO", tmp_path / "meminfo")
+    assert base.available_memory() == 2.0e6  # nobody tells
     (tmp_path / "meminfo").write_text("MemTotal:  9 kB\nMemAvailable:    1000 kB\n")
-    assert blocks.available_memory() == 1024000
+    assert base.available_memory() == 1024000
     (tmp_path / "meminfo").write_text("MemAvailable:    9000000 kB\n")
-    assert blocks.available_memory() == 4.0e6
-    monkeypatch.setattr(blocks.os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(blocks, "parent_process", object)
-    assert blocks.available_memory() == 1.0e6  # one of several processes
+    assert base.available_memory() == 4.0e6
+    monkeypatch.setattr(base.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(base, "parent_process", object)
+    assert base.available_memory() == 1.0e6  # one of several processes
 
 
 @pytest.fixture
 def mapped(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "LARGE_SELECTION", 1 << 14)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 13)
+    monkeypatch.setattr(base, "LARGE_SELECTION", 1 << 14)
+    monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 13)
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(6000, 8)))
     return np.load(tmp_path / "X.npy", mmap_mode="r")
 
@@ -71,7 +71,7 @@ def test_it_stays_a_little_ahead(mapped):
     with pages:
         for row in range(0, 6001, 50):
             pages.advance(row)
-            assert all(start < row * 64 + blocks.LARGE_SELECTION for start in list(touched))
+            assert all(start < row * 64 + base.LARGE_SELECTION for start in list(touched))
     assert touched == sorted(touched)
 
 
