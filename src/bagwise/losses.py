@@ -15,7 +15,7 @@ import numpy as np
 
 from bagwise._typing import Array
 
-__all__ = ["Hinge", "Loss", "MarginBand", "PiecewiseQuadratic", "SquaredHinge", "get_loss"]
+__all__ = ["LOSSES", "Hinge", "Loss", "MarginBand", "PiecewiseQuadratic", "SquaredHinge"]
 
 
 class Loss(Protocol):
@@ -122,9 +122,4 @@ class Hinge:
         return np.where((u >= -1) & (u <= 0), u, np.inf)
 
 
-_BY_NAME: dict[str, Loss] = {"squared_hinge": SquaredHinge(), "hinge": Hinge()}
-
-
-def get_loss(name: str) -> Loss:
-    """Return the loss that an estimator's ``loss`` parameter names."""
-    return _BY_NAME[name]
+LOSSES: dict[str, Loss] = {"squared_hinge": SquaredHinge(), "hinge": Hinge()}  # by parameter

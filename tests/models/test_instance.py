@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bagwise import InstanceSVC
-from bagwise.losses import get_loss
+from bagwise.losses import LOSSES
 from bagwise.testing._problems import planted_bags
 from reference.program import reference_solution
 
@@ -15,7 +15,7 @@ def test_it_is_one_convex_problem_over_instances(loss, C):
     bags, y = planted_bags()
     model = InstanceSVC(kernel="linear", loss=loss, C=C).fit(bags, y)
     up = np.repeat(y == 1, bags.sizes)
-    found = reference_solution(bags.X, C * up, C * ~up, get_loss(loss))
+    found = reference_solution(bags.X, C * up, C * ~up, LOSSES[loss])
     assert model.objective_[0] == pytest.approx(found.primal, rel=1e-4)
     np.testing.assert_allclose(model.coef_[0], found.coef, atol=1e-2 * np.abs(found.coef).max())
     np.testing.assert_array_equal(model.instance_weights_, 1.0 * up)

@@ -7,7 +7,7 @@ import pytest
 
 from bagwise import Bags, MissSVM, WitnessSVC
 from bagwise.datasets import load_digits_bags
-from bagwise.losses import get_loss
+from bagwise.losses import LOSSES
 from reference.program import reference_solution
 
 
@@ -40,7 +40,7 @@ def test_is_the_svm_of_its_witnesses_and_labels_and_none_beats_the_best(seed, lo
             labels = np.concatenate([[1, 1, -1, -1, -1, -1], signs])
             weight = C * np.concatenate([np.ones(6), np.full(5, u)])
             found = reference_solution(
-                rows, weight * (labels > 0), weight * (labels < 0), get_loss(loss)
+                rows, weight * (labels > 0), weight * (labels < 0), LOSSES[loss]
             )
             values[first, second, signs] = found.primal
     model = MissSVM(unlabeled_weight=u, C=C, kernel="linear", loss=loss).fit(bags, y)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise import Bags, InstanceSVC, LabelSVC, WitnessSVC
-from bagwise.losses import get_loss
+from bagwise.losses import LOSSES
 from bagwise.testing._problems import planted_bags
 from reference.program import reference_solution
 
@@ -23,7 +23,7 @@ def small(seed):
 
 
 def least(X, up, down, C, loss):
-    return reference_solution(X, C * up, C * down, get_loss(loss)).primal
+    return reference_solution(X, C * up, C * down, LOSSES[loss]).primal
 
 
 def labelings():
@@ -88,7 +88,7 @@ def test_witness_svc_begins_where_init_says():
     means = np.array([bag.mean(axis=0) for bag in bags])
     rows = np.vstack([means[y == 1], bags.X[np.repeat(y == 0, bags.sizes)]])
     up = np.arange(len(rows)) < np.sum(y == 1)
-    found = reference_solution(rows, 1.0 * up, 1.0 * ~up, get_loss("squared_hinge"))
+    found = reference_solution(rows, 1.0 * up, 1.0 * ~up, LOSSES["squared_hinge"])
     scores = np.split(bags.X @ found.coef, bags.offsets[1:-1])
     best = [bag[np.argmax(f)] for bag, f, label in zip(bags, scores, y, strict=True) if label]
     rows = np.vstack([best, bags.X[np.repeat(y == 0, bags.sizes)]])

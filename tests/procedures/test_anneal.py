@@ -11,8 +11,9 @@ from bagwise.assumptions.soft import SoftLabels
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
 from bagwise.designs import Point
 from bagwise.models.annealed import Annealing
-from bagwise.procedures.anneal import Schedule, Softer, Vectors, cool
-from bagwise.procedures.run import as_steps, finish
+from bagwise.procedures.anneal import Schedule, Softer, Vectors, Views, anneal_passes, cool
+from bagwise.procedures.run import as_steps, finish, run
+from bagwise.rows import Assignment, Labels, Newton, Rows
 
 NOWHERE = Point(np.zeros(1), 0.0, np.zeros(1))
 
@@ -220,3 +221,25 @@ def test_the_printed_rule_raises_the_objective(values, monkeypatch):
     AnnealedLabelSVC(C=5, annealing=Annealing(max_inner=5)).fit(*DATA["gaussian"])
     rises = [b - a for (hot, a), (cold, b) in pairwise(values) if hot == cold]
     assert max(rises) > 1e-3
+
+
+def test_a_step_that_raises_the_energy_is_taken_back(monkeypatch):
+    energies, taken_back, soften = [], [], Views.soften
+
+    def watch(self, here, p, temperature):
+        old = None if self.before is None else self.view
+        softer = yield from soften(self, here, p, temperature)
+        if old is not None:
+            energies.append([self.energy_of(each, temperature) for each in (old, self.view)])
+        taken_back.append(self.repeated > 0)
+        return softer
+
+    monkeypatch.setattr(Views, "soften", watch)
+    bags, y = make_gaussian_bags(40, 40, bag_size=6, shift=2.0, random_state=0)
+    rows = Rows(bags.X * np.geomspace(1, 100, 40), bags.offsets)
+    C, rule = 100.0, SoftLabels()
+    newton = Newton(rows, Labels(y == 1, np.full(40, C), C))
+    path = Assignment(rule.start()), Schedule(10 * C, 1e-6 * C), None, None
+    run(rows, anneal_passes(newton, rule, *path))
+    assert any(taken_back)
+    assert all(after <= before for before, after in energies)

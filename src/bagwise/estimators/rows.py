@@ -60,9 +60,9 @@ from bagwise.estimators.task import (
 )
 from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix
 from bagwise.kernels.instance import settle_gamma
-from bagwise.losses import Loss, get_loss
+from bagwise.losses import LOSSES, Loss
 from bagwise.procedures import Run
-from bagwise.procedures.passes import fit_bag_labels
+from bagwise.procedures.alternate import fit_bag_labels
 from bagwise.procedures.run import Steps, as_steps, finish, keep_lowest, run, together
 from bagwise.rows import Newton, can_pass, make_rows
 from bagwise.rowstores import here
@@ -333,7 +333,7 @@ class MarginClassifier(RowsClassifier):
             prepare_squared(design, self.loss, row_weight)
 
     def _loss(self) -> Loss:
-        return get_loss(self.loss)
+        return LOSSES[self.loss]
 
     def _loss_weight(self) -> float:
         return self.C

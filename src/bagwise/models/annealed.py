@@ -54,8 +54,8 @@ from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.task import Task, mean_scores
 from bagwise.losses import Hinge
 from bagwise.procedures import Run
-from bagwise.procedures.anneal import Schedule, Vectors, anneal
-from bagwise.procedures.passes import anneal_passes, fit_annealed, start_from
+from bagwise.procedures.alternate import start_from
+from bagwise.procedures.anneal import Schedule, Vectors, anneal, anneal_passes, fit_annealed
 from bagwise.procedures.run import Steps
 from bagwise.rows import Assignment, Newton
 from bagwise.solvers import Solution, cold_start, newton_steps, solve

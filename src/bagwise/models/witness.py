@@ -35,7 +35,7 @@ from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.task import Task, mean_scores
 from bagwise.models.annealed import AnnealedLabelSVC, AnnealedSVC, AnnealedWitnessSVC
 from bagwise.procedures import Run, alternate
-from bagwise.procedures.passes import fit_alternating, start_from
+from bagwise.procedures.alternate import fit_alternating, start_from
 from bagwise.procedures.run import Steps
 from bagwise.rows import Assignment, Newton
 from bagwise.solvers import Solution, solve

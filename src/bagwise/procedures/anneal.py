@@ -6,21 +6,25 @@ converges. The paper stops when the entropy vanishes (labels) or nothing changes
 either stops it, provided that the lowest temperature would change nothing either. A minimum
 temperature always stops it, because penalties and ties can keep the entropy positive forever. After
 a temperature at which hardly anything changed, the next step in temperature is larger.
+
+What is annealed are `Vectors` in memory, or `Views` of rows that are only ever passed over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions.soft import UNCHANGED, Softening
+from bagwise.assumptions.soft import UNCHANGED, Hardened, Softening
 from bagwise.bags.segments import Segments
 from bagwise.designs import Point
 from bagwise.procedures.run import Callback, Journal, Run, Steps, as_steps, finish
+from bagwise.rows import Assignment, Newton, Place, View
+from bagwise.tolerances import MAX_STEPS
 
 _IDLE = 0.25  # of ``rest``: after less divergence the next temperature would hardly differ
 
@@ -108,6 +112,78 @@ class Vectors:
         return _alike(p, entered) and _alike(p, self._soften(here, self.coldest))
 
 
+class Views:
+    """Places in passes over rows, and assignments that are functions of them."""
+
+    def __init__(
+        self, newton: Newton, rule: Softening, schedule: Schedule, max_steps: int | None
+    ) -> None:
+        self.newton, self.rule, self.max_steps = newton, rule, max_steps
+        self.C, self.n_instances = newton.labels.C, newton.n_rows
+        newton.coldest = schedule.coldest / self.C
+        self.view: View | None = None  # where the assignment decided last
+        self.seen: View  # where the last Newton step began
+        self.before: Assignment | None = None
+        self.temperature = self.promise = np.inf
+        self.careful, self.repeated = False, 0
+
+    def fit(self, p: Assignment, last: Place | None) -> Steps:
+        """Take Newton steps from the place of the last pass."""
+        if self.view is None:
+            self.view = yield from self.newton.look(p.anchor or self.newton.origin, p)
+        # The first problem has no point to start from: one step would leave it half solved.
+        limit = MAX_STEPS if self.max_steps is None or last is None else self.max_steps
+        promise, repeated = 0.0 if self.careful else self.promise, self.repeated
+        found = yield from self.newton.descend(self.view, limit, promise)
+        self.seen, place, taken, self.promise = found
+        self.repeated = 0
+        return place, taken + repeated
+
+    def soften(self, here: Place, p: Assignment, temperature: float) -> Steps:
+        """Change the assignment in one pass, which also begins the next Newton step."""
+        if temperature != self.temperature:  # promises of two temperatures do not compare
+            self.temperature, self.promise = temperature, np.inf
+        view = yield from self._decide(here, p)
+        # Both halves of an alternation lower the energy: where it rose, a step that was not looked
+        # at went too far. It is taken back, and from now on all but the smallest are looked at.
+        if self._rises(view):
+            self.careful = True
+            found = yield from self.newton.descend(self.seen, MAX_STEPS, 0.0)
+            self.seen, here, self.repeated, _ = found
+            view = yield from self._decide(here, p)
+        self.view, self.before, seen = view, p, view.numbers
+        share = seen["positives"] / self.newton.n_rows
+        return Softer(view.p, seen["divergence"] / self.newton.n_bags, seen["entropy"], share)
+
+    def _decide(self, here: Place, p: Assignment) -> Steps:
+        new = Assignment(self.rule, here, self.temperature / self.C)
+        return (yield from self.newton.look(here, new, before=p))
+
+    def _rises(self, view: View) -> bool:
+        """Return whether a view has more energy than the last step began with."""
+        if self.view is None or self.before is None:  # the first assignment's entropy is not known
+            return False
+        old = self.energy_of(self.view, self.temperature) - self.view.value + self.seen.value
+        new = self.energy_of(view, self.temperature)
+        return new > old + self.newton.rounding * abs(old)
+
+    def energy_of(self, view: View, temperature: float) -> float:
+        """Return the objective of a view and its assignment at a temperature."""
+        seen = view.numbers
+        return view.value + self.C * seen["penalty"] - temperature * seen["entropy"]
+
+    def energy(self, here: Place, temperature: float) -> float:
+        """Return the objective at a temperature."""
+        assert self.view is not None
+        return self.energy_of(self.view, temperature)
+
+    def is_at_rest(self, here: Place, p: Assignment, entered: Assignment) -> bool:
+        """Return whether nothing changed, and the coldest temperature would not change it."""
+        assert self.view is not None
+        seen = self.view.numbers
+        return self.before is entered and max(seen["moved"], seen["undecided"]) <= UNCHANGED
+
+
 def anneal(
     steps: Vectors,
     start: Array,
@@ -120,6 +196,40 @@ def anneal(
     ``first`` is the solution of the first convex problem, if it is known.
     """
     return finish(cool(steps, start, schedule, callback, first))
+
+
+def anneal_passes(
+    newton: Newton,
+    rule: Softening,
+    start: Assignment,
+    schedule: Schedule,
+    max_steps: int | None,
+    callback: Callback | None,
+) -> Steps:
+    """Anneal from a first assignment; the run's solution is a place."""
+    steps = Views(newton, rule, schedule, max_steps)
+    run = yield from cool(steps, start, schedule, callback)
+    return replace(run, solution=run.assignment.anchor)
+
+
+def fit_annealed(
+    newton: Newton,
+    rule: Softening,
+    start: Assignment,
+    schedule: Schedule,
+    max_steps: int | None,
+    callback: Callback | None,
+) -> Steps:
+    """Anneal, and solve the problem of what counts at the end; one value per row."""
+    run = yield from anneal_passes(newton, rule, start, schedule, max_steps, callback)
+    last: Any = run.assignment
+    final = Assignment(Hardened(rule), last.anchor, last.temperature)
+    before = newton.n_looks
+    view = yield from newton.solve((yield from newton.look(run.solution, final)))
+    view = yield from newton.refine(view)
+    solution = view.solution(newton.rounding, newton.n_looks - before, newton.at_zero)
+    p: Array = yield from newton.answer(view)
+    return Run(solution, p, run.history, run.converged)
 
 
 def cool(
