@@ -96,7 +96,7 @@ class Cell:
 
     def judge(self, number: Number) -> str:
         """Compare a number of ours with the printed one."""
-        lead = number.mean - self.printed
+        lead = number.value - self.printed
         if self.metric == "p_hat":
             return "reproduced" if abs(lead) <= P_HAT else "not reproduced"
         if abs(lead) <= 2 * np.hypot(number.error or 0.0, self.printed_error()):
@@ -130,7 +130,7 @@ def _text(number: Number | None) -> str:
     if number is None:
         return ""
     spread = "" if number.error is None else f" ± {number.error:.1f}"
-    return f"{number.mean:.1f}{spread}" + (" †" if number.kind == "best" else "")
+    return f"{number.value:.1f}{spread}" + (" †" if number.kind == "best" else "")
 
 
 RATES = """
@@ -195,19 +195,19 @@ def measured(name: str) -> dict[tuple[str, str, str], dict[str, Number]]:
         for number in numbers(asked, (*plan.spec.metrics, "fit_seconds")):
             if column and number.kind != ("nested" if name in NESTED else "best"):
                 continue
-            where = (number.metric, number.model, number.column.removesuffix(" @ 0.2"))
+            where = (number.metric, number.model, number.data.removesuffix(" @ 0.2"))
             mine = found.setdefault(where, {})
             mine[column or kinds[number.kind]] = number
             better = BETTER.get(where)
-            if better and METRICS[where[0]].better * (better - mine[BEST].mean) > 0:
-                mine[BEST] = replace(number, kind="best", mean=better, error=None)
+            if better and METRICS[where[0]].better * (better - mine[BEST].value) > 0:
+                mine[BEST] = replace(number, kind="best", value=better, error=None)
     if name in NESTED:  # titles, addresses and anchors are ours: the paper has passages alone
         words = re.search(r"passages alone.*", (RESULTS / "webkb.md").read_text())
         plain = dict(zip(BAGS_OF_WEBKB, re.findall(r"\d\d\.\d", words[0]), strict=True))
         for (metric, model, data), mine in found.items():
             theirs = mine.pop(THEIRS, None)
             if theirs and (metric, model) == ("accuracy", "I-miSVM"):
-                mine[THEIRS] = replace(theirs, mean=float(plain[data]), error=None)
+                mine[THEIRS] = replace(theirs, value=float(plain[data]), error=None)
     return found
 
 

@@ -37,7 +37,7 @@ def sample(plan: Plan, n_cells: int, longest: float) -> Iterator[tuple[Any, list
         cells = [
             (cell, records[cell.id]["metrics"])
             for cell in plan.cells
-            if (column_of(cell), cell.model.name) == (number.column, number.model)
+            if (column_of(cell), cell.model.name) == (number.data, number.model)
             and cell.point == number.points[0]
             and cell.id in records
         ]
@@ -60,7 +60,7 @@ def check(folder: Path, n_cells: int, longest: float) -> None:
         own = [100 * (new - old[METRIC]) for new, (_, old) in zip(now, cells, strict=True)]
         changes += own
         if abs(np.mean(own)) > number.error:
-            beyond.append(f"{number.model}, {number.column}: {np.mean(own):+.1f}")
+            beyond.append(f"{number.model}, {number.data}: {np.mean(own):+.1f}")
     same, seconds = sum(change == 0 for change in changes), time.process_time() - began
     mean = f"{np.mean(changes):+.2f}" if changes else "-"
     row = folder.name, len(found), len(changes), same, mean, "; ".join(beyond) or "none"

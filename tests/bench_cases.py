@@ -10,12 +10,12 @@ from bagwise.bench.splits import Protocol, Split
 SMALL = {
     "name": "small",
     "data": [
-        {"name": "near", "source": "gaussian", "options": {"n_bags": 30, "shift": 1.5}},
-        {"name": "far", "source": "gaussian", "options": {"n_bags": 30, "shift": 3.0}},
+        {"name": "near", "source": "gaussian", "options": {"n_bags": 24, "shift": 1.5}},
+        {"name": "far", "source": "gaussian", "options": {"n_bags": 24, "shift": 3.0}},
     ],
     "models": [
         {"method": "MI-SVM", "grid": {"C": [0.1, 10.0]}},
-        {"method": "ALP-SVM", "grid": {"C": [1.0], "positive_fraction": [0.2, 0.6]}},
+        {"method": "MI-Kernel", "grid": {"C": [1.0], "normalize": [False, True]}},
         {"name": "SIL", "method": "InstanceSVC"},
     ],
     "protocol": {"kind": "kfold", "folds": 3, "repeats": 2, "inner": 2},

@@ -49,14 +49,14 @@ def test_shared_fits_have_the_same_bits(model):
 
 
 def test_benchmarks_in_one_process_share_no_matrix_of_other_splits(tmp_path):
-    bags, y = make_gaussian_bags(n_bags=30, shift=1.5)
+    bags, y = make_gaussian_bags(n_bags=24, shift=1.5)
     for seed in (0, 1):
         protocol = {"kind": "kfold", "folds": 3, "inner": 2, "seed": seed}
         spec = small(data=SMALL["data"][:1], models=SMALL["models"][2:], protocol=protocol)
         plan, outcome = run(spec, tmp_path / str(seed))
         assert outcome.failed == 0
         for cell in plan.cells:
-            train = cell.split.train(30)
+            train = cell.split.train(24)
             alone = InstanceSVC().fit(bags[train], y[train]).objective_.sum()
             assert plan.records()[cell.id]["metrics"]["objective"] == alone
 

@@ -24,6 +24,7 @@ from bagwise.bench.measures import METRICS
 from bagwise.bench.run import Plan
 from bagwise.bench.splits import digest
 from bagwise.model_selection.runner import Record, is_failure
+from bagwise.tolerances import SINGLE
 
 Pairs = list[tuple[Cell, Record]]
 
@@ -33,21 +34,21 @@ class Number:
     """An entry of a table, as it is shown: in percent if the metric is."""
 
     metric: str
-    column: str
+    data: str  # the column
     model: str
     kind: str  # "best", "nested" or "published"
-    mean: float
+    value: float  # the mean
     error: float | None  # standard error of the mean, or the spread that the paper prints
     rounds: int | None = None  # that the mean is over; None where it was published
-    points: list[dict[str, Any]] | None = None  # the grid points chosen, each once
     best: bool = False  # of its kind, in its column
+    points: list[dict[str, Any]] | None = None  # the grid points chosen, each once
 
     def text(self, bold: str = "{}") -> str:
         """Return the number as text, marked as bold if it is the best."""
         digits = METRICS[self.metric].digits
-        mean = f"{self.mean:.{digits}f}"
+        value = f"{self.value:.{digits}f}"
         error = "" if self.error is None else f" ± {self.error:.{digits}f}"
-        return (bold.format(mean) if self.best else mean) + error
+        return (bold.format(value) if self.best else value) + error
 
 
 def column_of(cell: Cell) -> str:
@@ -108,11 +109,14 @@ def _whole_rounds(cells: list[Cell], records: dict[str, Record]) -> list[Pairs]:
 
 
 def _choose_best(points: list[Pairs], select: str) -> Pairs | None:
-    """Return the cells of the grid point with the best mean; of equal ones the first."""
+    """Return the cells of the grid point with the best mean; of equal ones the first.
+
+    Packed records have nine digits: what they round decides no tie.
+    """
     means = np.array([_by_round(pairs, select).mean() for pairs in points])
     if np.isnan(means).all():
         return points[0] if len(points) == 1 else None
-    return points[int(np.nanargmax(means))]
+    return points[int(np.argmax(means >= np.nanmax(means) - SINGLE))]
 
 
 def _choose_nested(points: list[Pairs], select: str) -> Pairs | None:
@@ -141,7 +145,7 @@ def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs) -> Num
         error = scale * float(np.std(spread, ddof=1) / np.sqrt(len(spread)))
     seen = {digest(cell.point): cell.point for cell, _ in pairs}
     mean = scale * float(np.mean(rounds))
-    return Number(metric, *where, kind, mean, error, len(rounds), list(seen.values()))
+    return Number(metric, *where, kind, mean, error, len(rounds), points=list(seen.values()))
 
 
 def _values(records: list[Record], metric: str) -> Array:

@@ -10,7 +10,7 @@ Values that plain YAML cannot hold are written as small mappings or words, and r
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from time import process_time
 from typing import Any
@@ -55,7 +55,7 @@ class Cell:
         model = {"method": self.model.method, "params": _without_groups(self.model.params)}
         where = [self.bags_sha256, self.split.test, self.inner, self.draw]
         # Names of rows, grids and numbers of rounds are left out: what has run is kept with others.
-        data = {name: each for name, each in asdict(self.data).items() if name not in _NOT_DATA}
+        data = {name: each for name, each in vars(self.data).items() if name not in _NOT_DATA}
         return digest([data, model, _without_groups(self.point), where])[:16]
 
     @property

@@ -1,4 +1,4 @@
-"""A benchmark's tables: our numbers beside the published ones, with errors, ranks, what is missing.
+"""A benchmark's tables: our numbers beside the published ones, with errors and what is missing.
 
 Every model has up to three lines in a metric's table: its best grid point (chosen on the test
 folds, as the papers did), nested selection, and what the paper printed. The best of each kind is
@@ -7,8 +7,8 @@ bold in every column.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,63 +16,20 @@ from bagwise.bench.aggregate import Number, column_of, find_missing, numbers
 from bagwise.bench.measures import METRICS
 from bagwise.bench.published import PublishedTable, find_published
 from bagwise.bench.run import Plan
-from bagwise.model_selection import Ranking, rank_methods
+from bagwise.tolerances import SINGLE
 
 KIND_LABELS = {"best": "best grid point", "nested": "nested", "published": "published"}
-Row = dict[str, Number]  # by column
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of a table: a model's numbers of one kind, one per column, and its average rank."""
-
-    model: str
-    kind: str
-    numbers: tuple[Number | None, ...]
-    rank: float | None
-
-
-@dataclass(frozen=True)
-class MetricTable:
-    """The table of one metric."""
-
-    metric: str
-    columns: tuple[str, ...]
-    lines: tuple[Line, ...]
-    rankings: dict[str, Ranking]  # by kind
-
-    @property
-    def title(self) -> str:
-        """What the numbers are, and which way is better."""
-        shown = METRICS[self.metric]
-        way = {1: " (higher is better)", -1: " (lower is better)", 0: ""}[shown.better]
-        return shown.label + way
-
-    @property
-    def heads(self) -> list[str]:
-        """The heads of the columns."""
-        return ["model", "selection", *self.columns, *(["average rank"] if self.rankings else [])]
-
-    def texts(self, bold: str) -> list[list[str]]:
-        """Return the texts of every line; a model is named on the first of its lines only."""
-        rows, named = [], ""
-        for line in self.lines:
-            cells = ["" if number is None else number.text(bold) for number in line.numbers]
-            ranks = ["" if line.rank is None else f"{line.rank:.2f}"] if self.rankings else []
-            name = "" if line.model == named else line.model
-            rows.append([name, KIND_LABELS[line.kind], *cells, *ranks])
-            named = line.model
-        return rows
 
 
 @dataclass(frozen=True)
 class Report:
-    """All tables of a benchmark, and what to know when reading them."""
+    """The numbers of all tables, line after line, and what to know when reading them."""
 
     name: str
     title: str
     notes: tuple[str, ...]
-    tables: tuple[MetricTable, ...]
+    columns: tuple[str, ...]  # of every table
+    numbers: tuple[Number, ...]
 
 
 def make_report(plan: Plan, metrics: tuple[str, ...] | None = None) -> Report:
@@ -84,16 +41,12 @@ def make_report(plan: Plan, metrics: tuple[str, ...] | None = None) -> Report:
     paper = find_published(spec.published) if spec.published else None
     printed = [] if paper is None else _read_printed(paper, wanted, columns)
     models = [model.name for model in spec.models]
-    tables = [
-        _make_table(metric, columns, models, [n for n in ours + printed if n.metric == metric])
-        for metric in wanted
-    ]
     missing = find_missing(plan)
     notes = [*_describe(plan, ours), *_cite(paper), " ".join(spec.notes.split()), *missing]
     if ours or not missing:  # otherwise no round is complete yet
         notes += _tell_absent(wanted, ours)
-    shown = tuple(table for table in tables if table.lines)
-    return Report(spec.name, spec.title, tuple(filter(None, notes)), shown)
+    found = _sort_lines(_mark_best(ours + printed), wanted, models, columns)
+    return Report(spec.name, spec.title, tuple(filter(None, notes)), columns, tuple(found))
 
 
 def _read_printed(
@@ -108,51 +61,32 @@ def _read_printed(
     return found
 
 
-def _make_table(
-    metric: str, columns: tuple[str, ...], models: list[str], found: list[Number]
-) -> MetricTable:
-    better = METRICS[metric].better
-    rankings, lines = {}, []
-    models = list(dict.fromkeys([*models, *(number.model for number in found)]))
-    for kind in KIND_LABELS:
-        rows: dict[str, Row] = {model: {} for model in models}
-        for number in _mark_best([n for n in found if n.kind == kind], better):
-            rows[number.model][number.column] = number
-        rows = {model: row for model, row in rows.items() if row}
-        ranks: dict[str, float] = {}
-        if ranking := _rank(rows, columns, better):
-            rankings[kind] = ranking
-            ranks = dict(zip(ranking.names, ranking.ranks, strict=True))
-        lines += [
-            Line(model, kind, tuple(map(row.get, columns)), ranks.get(model))
-            for model, row in rows.items()
-        ]
-    lines.sort(key=lambda line: models.index(line.model))
-    return MetricTable(metric, columns, tuple(lines), rankings)
-
-
-def _mark_best(found: list[Number], better: int) -> list[Number]:
-    """Mark the best number of every column that has several."""
-    by_column: dict[str, list[float]] = {}
+def _mark_best(found: list[Number]) -> list[Number]:
+    """Mark the best number of every kind in every column that has several."""
+    rivals: dict[tuple[str, str, str], list[float]] = {}
     for number in found:
-        by_column.setdefault(number.column, []).append(better * number.mean)
-    best = {column: max(means) for column, means in by_column.items() if len(means) > 1 and better}
-    return [
-        replace(n, best=bool(np.isclose(better * n.mean, best[n.column], rtol=0, atol=1e-9)))
-        if n.column in best
-        else n
-        for n in found
-    ]
+        rivals.setdefault((number.metric, number.kind, number.data), []).append(number.value)
+    marked = []
+    for number in found:
+        values = np.array(rivals[number.metric, number.kind, number.data])
+        better = METRICS[number.metric].better
+        ahead = (better * (values - number.value)).max() > SINGLE * abs(number.value)
+        marked.append(replace(number, best=bool(better and len(values) > 1 and not ahead)))
+    return marked
 
 
-def _rank(rows: dict[str, Row], columns: tuple[str, ...], better: int) -> Ranking | None:
-    """Rank the models that have a number in every column any of them has."""
-    used = [column for column in columns if any(column in row for row in rows.values())]
-    whole = {model: row for model, row in rows.items() if all(c in row for c in used)}
-    if not better or len(whole) < 3 or len(used) < 2:
-        return None
-    values = [[row[column].mean for row in whole.values()] for column in used]
-    return rank_methods(list(whole), values, better=better)
+def _sort_lines(
+    found: list[Number], metrics: Sequence[str], models: list[str], columns: Sequence[str]
+) -> list[Number]:
+    """Sort by table, model, kind and column; models that only the paper has come last."""
+    order = list(dict.fromkeys([*models, *(number.model for number in found)]))
+    kinds = list(KIND_LABELS)
+
+    def place(number: Number) -> tuple[int, ...]:
+        line = order.index(number.model), kinds.index(number.kind)
+        return metrics.index(number.metric), *line, columns.index(number.data)
+
+    return sorted(found, key=place)
 
 
 # Notes --------------------------------------------------------------------------------------------
@@ -191,26 +125,4 @@ def _tell_absent(wanted: tuple[str, ...], ours: list[Number]) -> list[str]:
         f"No numbers for {metric}: it needs {METRICS[metric].needs}."
         for metric in absent
         if METRICS[metric].needs
-    ]
-
-
-def long_form(report: Report) -> list[dict[str, Any]]:
-    """Return every number of the tables as a record, as in the CSV file."""
-    return [
-        {
-            "metric": number.metric,
-            "data": number.column,
-            "model": number.model,
-            "kind": number.kind,
-            "value": number.mean,
-            "error": number.error,
-            "rounds": number.rounds,
-            "best": number.best,
-            "average_rank": line.rank,
-            "points": number.points,
-        }
-        for table in report.tables
-        for line in table.lines
-        for number in line.numbers
-        if number is not None
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,9 +60,9 @@ def table(
 ) -> None:
     """Make the tables of a benchmark from its results, as Markdown and CSV.
 
-    Our numbers stand beside the published ones, with standard errors, the best in bold, and average
-    ranks. Grid points are chosen in two ways: on the test folds (optimistic, as in the papers) and
-    by nested cross-validation.
+    Our numbers stand beside the published ones, with standard errors and the best in bold. Grid
+    points are chosen in two ways: on the test folds (optimistic, as in the papers) and by nested
+    cross-validation.
 
     `bagwise table results/table1 --metric auc --metric brier`
     """
@@ -104,12 +105,13 @@ def _run(spec: Any, out: Path, jobs: int) -> Any:
 def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool) -> None:
     """Write the tables into a folder, and print them."""
     from bagwise.bench.export import as_markdown, write_report
-    from bagwise.bench.tables import long_form, make_report
+    from bagwise.bench.tables import make_report
 
     report = make_report(plan, metrics)
     paths = write_report(report, out)
     if as_json:
-        show_json({"name": report.name, "notes": report.notes, "numbers": long_form(report)})
+        shown = list(map(asdict, report.numbers))
+        show_json({"name": report.name, "notes": report.notes, "numbers": shown})
     else:
         typer.echo(as_markdown(report), nl=False)
     say_written("Tables", *paths)
