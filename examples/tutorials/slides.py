@@ -41,7 +41,7 @@ train, test = slice(0, 50), slice(50, 70)
 model = AnnealedWitnessSVC(kernel="linear", C=0.01, pos_label="tumor").fit(bags[train], y[train])
 scores = model.decision_function(bags[test])
 print(f"AUC on 20 new slides: {roc_auc_score(y[test] == 'tumor', scores):.2f}")
-print(f"duality gap / objective: {model.gap_[0] / model.objective_[0]:.0e}")
+print(f"duality gap / objective: {model.gap_[0] / model.objective_[0]:.6f}")
 
 # %% [markdown]
 # Do the patches with the highest scores lie in the tumor?
