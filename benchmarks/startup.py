@@ -22,12 +22,12 @@ from pathlib import Path
 import numba
 from numba.core.event import Listener, register
 
+from bagwise import cli
 from bagwise.catalog import METHODS, by_paper_name
-from bagwise.cli import deferred
 from bagwise.datasets import load_digits_bags
 from options import options
 
-COMMANDS = ("", *deferred.COMMANDS)
+COMMANDS = ("", *cli.COMMANDS)
 PARTS = ("import bagwise", "import sklearn.base", "import pandas")
 REPEATS = 3
 

@@ -266,15 +266,3 @@ def drop_removed(cls: type, state: dict[str, Any]) -> None:
                     f"was fitted with {key}={value!r}, which {cls.__name__} does not have since "
                     "version 0.3: fit the model again"
                 )
-
-
-def find_removed_option(words: Iterable[str]) -> str:
-    """Return the sentence for the first removed option among a command's words, or ""."""
-    words = list(words)
-    command = next((word for word in words if not word.startswith("-")), "")
-    for word in words:
-        option = word.split("=")[0]
-        for name in (option, f"{command} {option}"):
-            if name in OPTIONS:
-                return f"{name} was removed in version 0.3. {OPTIONS[name]}"
-    return ""

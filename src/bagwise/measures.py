@@ -20,8 +20,8 @@ from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit.folds import number_units
-from bagwise.estimators.occlusion import innermost
 from bagwise.estimators.regressor import check_numbers
+from bagwise.estimators.tags import innermost
 from bagwise.times import (
     Steps,
     Times,

@@ -20,7 +20,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.ids import factorize
 from bagwise.errors import suggestion
-from bagwise.estimators.occlusion import innermost
+from bagwise.estimators.tags import innermost
 
 __all__ = [
     "MEASURES",

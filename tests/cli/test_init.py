@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import bagwise
-from bagwise.cli import app, deferred
+from bagwise.cli import COMMANDS as MODULES, app, summarize
 from command_line import COLUMNS, WIDE, call, done, rows_of
 
 COMMANDS = [info.name for info in app.registered_commands]
@@ -75,7 +75,7 @@ def test_help_of_a_command_shows_an_example(command):
 HEAVY = ("matplotlib", "numba", "pandas", "scipy", "sklearn")
 LISTED = """
 import sys
-from bagwise.cli import app, deferred
+from bagwise.cli import app
 try:
     app(sys.argv[1:])
 finally:
@@ -99,8 +99,8 @@ def test_help_imports_no_heavy_library(words, needed, tmp_path):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_summary_is_the_first_paragraph_of_the_help(name):
-    function = getattr(import_module(f"bagwise.cli.{deferred.COMMANDS[name]}"), name)
-    assert deferred.summarize(name) == inspect.getdoc(function).split("\n\n")[0]
+    function = getattr(import_module(f"bagwise.cli.{MODULES[name]}"), name)
+    assert summarize(name) == inspect.getdoc(function).split("\n\n")[0]
 
 
 def test_without_a_command_it_teaches():

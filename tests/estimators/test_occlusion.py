@@ -20,7 +20,8 @@ from bagwise import (
     StatisticsSVC,
     WitnessSVC,
 )
-from bagwise.estimators.occlusion import innermost, occlusion_scores
+from bagwise.estimators.occlusion import occlusion_scores
+from bagwise.estimators.tags import innermost
 from bagwise.testing import estimators
 from bagwise.testing._problems import planted_bags
 from representatives import first_of_each

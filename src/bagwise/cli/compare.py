@@ -132,7 +132,7 @@ def compare(
     import bagwise
     from bagwise import model_selection
     from bagwise.crossfit.sites import site_of_units
-    from bagwise.estimators.labels import read_task
+    from bagwise.estimators.input import read_task
     from bagwise.model_selection.candidates import adapt_to
     from bagwise.model_selection.intervals import PARTS
     from bagwise.model_selection.scaling import settle_scale

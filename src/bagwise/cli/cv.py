@@ -101,7 +101,7 @@ def _say_below_chance(record: dict[str, Any], y: Any) -> None:
 def _leave_sites_out(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
     """Return the metrics of each site, judged by a copy that was trained on the others."""
     from bagwise.crossfit.sites import allow_sites, leave_one_site_out, site_of_units
-    from bagwise.estimators.occlusion import last_step
+    from bagwise.estimators.tags import last_step
     from bagwise.model_selection import cross_validate_bags
 
     site_of_units(bags)  # a patient at two sites is an error

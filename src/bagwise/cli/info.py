@@ -29,7 +29,7 @@ def info(source: Source, as_json: Json = False) -> None:
 
     `bagwise info cells.csv --bag slide --label diagnosis --groups patient`
     """
-    from bagwise.estimators.labels import are_classes_in_disguise, read_task
+    from bagwise.estimators.input import are_classes_in_disguise, read_task
     from bagwise.io.findings import look_at
 
     guessed = _guess(source)

@@ -28,7 +28,7 @@ def settle_task(source: Any, own: str | None = None) -> str | None:
 
 def check_task(y: Any, task: str, source: Any) -> None:
     """Refuse labels of another task, and ask about numbers that may be classes."""
-    from bagwise.estimators.labels import are_classes_in_disguise, is_measurement
+    from bagwise.estimators.input import are_classes_in_disguise, is_measurement
 
     if task == "classes" and is_measurement(y):
         raise ValueError(

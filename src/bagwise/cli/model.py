@@ -73,7 +73,7 @@ class ModelOptions:
         self, source: Any, *, check: bool = True, site: str | None = None
     ) -> tuple[Any, Any, Any]:
         """Return bags and labels, and the source; "auto" takes the task from the labels."""
-        from bagwise.estimators.labels import read_task
+        from bagwise.estimators.input import read_task
 
         task = self.task(source)
         if task != "classes" or self.model not in ("auto", "AutoBagClassifier"):

@@ -20,7 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
-from bagwise._removed import find_removed_option
+from bagwise._removed import OPTIONS
 from bagwise.bench.escape import for_spreadsheet
 from bagwise.errors import SCALE, Argument, Message, Parameter, message_of
 
@@ -61,8 +61,11 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Read the words of the command line; ``--scale`` may stand alone."""
-        if removed := find_removed_option(args):
-            raise typer.BadParameter(removed, ctx)
+        command = next((word for word in args if not word.startswith("-")), "")
+        for option in (f"{command} {word.partition('=')[0]}" for word in args):
+            if option in OPTIONS:
+                what = f"{option} was removed in version 0.3. {OPTIONS[option]}"
+                raise typer.BadParameter(what, ctx)
         return super().parse_args(ctx, _with_scale_named(args))
 
     def invoke(self, ctx: Any) -> Any:

@@ -36,8 +36,8 @@ from bagwise.bags.segments import segment_max
 from bagwise.crossfit import fit_folds, folds, in_order
 from bagwise.crossfit.folds import N_FOLDS, number_units
 from bagwise.errors import NotCalibratedError
-from bagwise.estimators.occlusion import innermost, last_step, occlusion_scores
-from bagwise.estimators.tags import bag_tags
+from bagwise.estimators.occlusion import occlusion_scores
+from bagwise.estimators.tags import bag_tags, innermost, last_step
 
 LEVEL = 0.1  # one negative bag in ten: nine reference bags suffice
 _METHOD = ('{"direct", "cross"}', "Who scores the bags: the model, or copies fitted in folds.")

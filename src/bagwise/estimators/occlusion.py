@@ -14,12 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.without import score_without_each
+from bagwise.estimators.tags import innermost
 
 
 def decision_without_each(model: Any, bags: Bags) -> Array:
@@ -52,34 +52,3 @@ def occlude(own: Array, without: Array, bags: Bags) -> Array:
     own = expand(own, bags.offsets)
     alone = expand(bags.sizes == 1, bags.offsets).reshape((-1,) + (1,) * (own.ndim - 1))
     return np.where(alone, own, own - without)
-
-
-def innermost(
-    model: Any,
-    bags: Any,
-    passes: Callable[[Any], bool] = lambda step: getattr(step, "transforms_each_instance", False),
-) -> tuple[Any, Any]:
-    """Return the classifier inside searches and pipelines, and the bags as it sees them.
-
-    Steps of a pipeline are passed only if all of them may be: by default, if they transform every
-    instance on its own.
-    """
-    model = getattr(model, "best_estimator_", model)
-    if not isinstance(model, Pipeline):
-        return model, bags
-    steps = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
-    if not all(map(passes, steps)):
-        return model, bags
-    for step in steps:
-        bags = step.transform(bags)
-    return innermost(model.steps[-1][1], bags, passes)
-
-
-def last_step(model: Any) -> Any:
-    """Return the classifier inside searches and pipelines, fitted or not."""
-    if hasattr(model, "best_estimator_"):
-        return last_step(model.best_estimator_)
-    if isinstance(model, Pipeline):
-        return last_step(model.steps[-1][1]) if model.steps else model
-    is_search = hasattr(model, "cv") and hasattr(model, "estimator")
-    return last_step(model.estimator) if is_search else model

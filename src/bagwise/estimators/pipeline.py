@@ -21,9 +21,9 @@ from bagwise.bags import check_bags
 from bagwise.bags.segments import segment_argmax
 from bagwise.estimators.discovery import Discoveries, forget_calibration
 from bagwise.estimators.explanation import N_FEATURES, explanation
-from bagwise.estimators.occlusion import innermost, last_step, occlusion_scores
+from bagwise.estimators.occlusion import occlusion_scores
 from bagwise.estimators.scoring import BagScores
-from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
+from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags, innermost, last_step
 
 
 def _can(method: str) -> Callable[[Any], bool]:

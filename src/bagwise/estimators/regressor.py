@@ -27,8 +27,7 @@ from bagwise.bags.ids import name_of
 from bagwise.bags.segments import expand
 from bagwise.designs import Design, conditioned_design, kernel_design
 from bagwise.errors import TaskWarning
-from bagwise.estimators.input import check_target
-from bagwise.estimators.labels import are_classes_in_disguise
+from bagwise.estimators.input import are_classes_in_disguise, check_target
 from bagwise.estimators.params import KernelOptions, Words, param, positive, shared
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags

@@ -1,4 +1,4 @@
-"""What a bag estimator can and cannot do; `bagwise.testing` reads it.
+"""What a bag estimator can and cannot do, and which one is inside of searches and pipelines.
 
 scikit-learn's own tags say whether sparse instances or more than two classes are accepted.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -114,3 +115,34 @@ def bag_tags(estimator: Any) -> BagTags:
     """Return an estimator's tags; the defaults where it has none of its own."""
     method = getattr(estimator, "__bag_tags__", None)
     return BagTags() if method is None else method()
+
+
+def innermost(
+    model: Any,
+    bags: Any,
+    passes: Callable[[Any], bool] = lambda step: getattr(step, "transforms_each_instance", False),
+) -> tuple[Any, Any]:
+    """Return the classifier inside searches and pipelines, and the bags as it sees them.
+
+    Steps of a pipeline are passed only if all of them may be: by default, if they transform every
+    instance on its own.
+    """
+    model = getattr(model, "best_estimator_", model)
+    if not isinstance(model, Pipeline):
+        return model, bags
+    steps = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+    if not all(map(passes, steps)):
+        return model, bags
+    for step in steps:
+        bags = step.transform(bags)
+    return innermost(model.steps[-1][1], bags, passes)
+
+
+def last_step(model: Any) -> Any:
+    """Return the classifier inside searches and pipelines, fitted or not."""
+    if hasattr(model, "best_estimator_"):
+        return last_step(model.best_estimator_)
+    if isinstance(model, Pipeline):
+        return last_step(model.steps[-1][1]) if model.steps else model
+    is_search = hasattr(model, "cv") and hasattr(model, "estimator")
+    return last_step(model.estimator) if is_search else model

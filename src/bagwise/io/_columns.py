@@ -90,10 +90,12 @@ def reads(suffix: str = "", /, **own: Sentence) -> Callable[[Function], Function
             parameters.sort(key=lambda p: p.kind)
             vars(function)["__signature__"] = given.replace(parameters=parameters)
         documented = _show_round_trip(_document_reader(**own)(function), suffix)
+        known = {p.name for p in parameters}
 
         @wraps(documented)
         def read(*arguments: Any, **named: Any) -> Any:
-            refuse_parameters(documented, named)
+            if unknown := named.keys() - known:
+                refuse_parameters(documented, unknown)
             refuse_stream(arguments[0] if arguments else named.get("path"))
             return documented(*arguments, **named)
 

@@ -16,8 +16,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.leaks import FEWEST, Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
-from bagwise.estimators.input import far_apart, feature_spreads
-from bagwise.estimators.labels import MOST_CLASSES, read_task
+from bagwise.estimators.input import MOST_CLASSES, far_apart, feature_spreads, read_task
 from bagwise.io._assemble import MISSING
 from bagwise.io._limits import rows_per_block
 from bagwise.io.h5ad import read_obs

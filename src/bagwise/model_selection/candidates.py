@@ -7,7 +7,7 @@ from typing import Any
 
 from bagwise.bags import Bags
 from bagwise.catalog import EVERY, Entry, Method, make_estimator, rank_cost
-from bagwise.estimators.occlusion import last_step
+from bagwise.estimators.tags import last_step
 from bagwise.kernels import memory_limit
 from bagwise.models.meansvc import MeanRegressor, MeanSVC
 from bagwise.models.ordinal import OrdinalBagClassifier

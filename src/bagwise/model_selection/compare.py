@@ -24,8 +24,7 @@ from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import check_enough_bags
 from bagwise.errors import Message, Parameter, suggestion
 from bagwise.estimators.covariates import covariate_settings
-from bagwise.estimators.input import order_is_meaning, warn_of_unclear
-from bagwise.estimators.labels import read_task
+from bagwise.estimators.input import order_is_meaning, read_task, warn_of_unclear
 from bagwise.io._records import ResultsError
 from bagwise.kernels import memory_limit
 from bagwise.model_selection.candidates import adapt_to, by_names, candidates

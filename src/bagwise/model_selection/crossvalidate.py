@@ -19,7 +19,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import fit_folds, folds, in_order, out_of_fold_scores
 from bagwise.errors import message_of
-from bagwise.estimators.occlusion import last_step
+from bagwise.estimators.tags import last_step
 from bagwise.measures import evaluate_model
 from bagwise.metrics import bag_report
 from bagwise.model_selection.scaling import with_scaler

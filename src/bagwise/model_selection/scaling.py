@@ -44,8 +44,9 @@ def scalings(
     place of missing values, before the scaling. Sparse instances are only left raw or standardized:
     the others would fill them.
     """
-    scale = settle_scale(bags, scale)
-    dense = not sp.issparse(bags.X)
+    scale, dense = settle_scale(bags, scale), not sp.issparse(bags.X)
+    if not dense and scale in ("robust", "quantile"):
+        raise ValueError(f"scale={scale!r} would fill sparse instances: use 'raw' or 'standard'.")
     # scikit-learn's own number; fewer where a fold has fewer instances.
     n_quantiles = min(QuantileTransformer().n_quantiles, bags.n_instances // 2 + 1)
     normal = {"output_distribution": "normal", "n_quantiles": n_quantiles}
@@ -56,12 +57,8 @@ def scalings(
         "quantile": QuantileTransformer(random_state=0, **normal),
     }
     imputer = _imputer(impute)
-    known = {name: _lift(imputer, scaler) for name, scaler in transformers.items()}
-    if scale == "search":
-        return known if dense else {name: known[name] for name in ("raw", "standard")}
-    if not dense and scale in ("robust", "quantile"):
-        raise ValueError(f"scale={scale!r} would fill sparse instances: use 'raw' or 'standard'.")
-    return {scale: known[scale]}
+    wanted = [scale] if scale != "search" else SCALES if dense else ("raw", "standard")
+    return {name: _lift(imputer, transformers[name]) for name in wanted}
 
 
 def settle_scale(bags: Bags, scale: str | None) -> str:

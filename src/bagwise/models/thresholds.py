@@ -24,10 +24,10 @@ from bagwise.crossfit import fit_weighted, sigmoid_probabilities
 from bagwise.crossfit.folds import N_FOLDS, count_fewest
 from bagwise.errors import TaskWarning
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.occlusion import decision_without_each, innermost, last_step
+from bagwise.estimators.occlusion import decision_without_each
 from bagwise.estimators.params import param
 from bagwise.estimators.scoring import BagScores
-from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
+from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags, innermost, last_step
 from bagwise.models.witness import WitnessSVC
 
 # How warnings about decisions and the positive class begin, which nobody chose here.

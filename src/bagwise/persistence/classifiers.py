@@ -1,7 +1,6 @@
-"""scikit-learn's classifiers in model files: what is written of them, and what must agree.
+"""scikit-learn's classifiers in model files: their trees, and what must agree.
 
-Of gradient boosting, the loss and the generator are not written: the loss follows from the
-parameters, and only `fit` draws. Compiled code follows the arrays of a SVM and the nodes of trees
+Compiled code follows the arrays of a SVM and the nodes of trees
 without checks, so that forged ones could read any memory: their sizes are compared before anything
 is predicted, and a tree is built only if every child comes after its parent and every feature
 exists.
@@ -9,37 +8,12 @@ exists.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
 from bagwise._typing import Array
-
-_BOOSTED = ("GradientBoostingClassifier", "GradientBoostingRegressor")
-_NOT_WRITTEN = dict.fromkeys(_BOOSTED, ("_loss", "_rng"))
-
-
-def attributes_to_write(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that a model file contains."""
-    dropped = _NOT_WRITTEN.get(type(value).__name__, ())
-    attributes = {key: item for key, item in vars(value).items() if key not in dropped}
-    if not isinstance(value, BaseEstimator):
-        return attributes
-    if "callback" in attributes:
-        attributes["callback"] = None  # it only reports the progress of `fit`
-    if hasattr(value, "tree_") and isinstance(value.random_state, np.random.RandomState):
-        attributes["random_state"] = None  # the generator of the boosted model that grew the tree
-    return attributes
-
-
-def complete(value: Any) -> Any:
-    """Give an object that was read what `attributes_to_write` left out."""
-    if type(value).__name__ in _BOOSTED and hasattr(value, "n_features_in_"):
-        value._loss = value._get_loss(None)
-    return value
 
 
 def check_svm(svm: Any, width: int | None) -> None:
@@ -82,12 +56,6 @@ def check_boosting(model: Any) -> None:
 
 
 # Decision trees --------------------------------------------------------------------------------
-
-
-def is_tree(value: Any) -> bool:
-    """Return whether a value is the inner tree of a fitted decision tree."""
-    module = sys.modules.get("sklearn.tree._tree")  # loaded if there is any tree
-    return module is not None and type(value) is module.Tree
 
 
 def tree_parts(tree: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ their parts. No constructor and no other code runs.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -35,13 +36,7 @@ from bagwise.kernels.intersection import IntersectionMap
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.scores import Network
 from bagwise.models.miles import MILESEmbedding
-from bagwise.persistence.classifiers import (
-    attributes_to_write,
-    build_tree,
-    complete,
-    is_tree,
-    tree_parts,
-)
+from bagwise.persistence.classifiers import build_tree, tree_parts
 from bagwise.procedures import Run
 from bagwise.solvers import Solution
 
@@ -49,6 +44,9 @@ _SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
 }
 _PARTS = ("data", "indices", "indptr")
+_BOOSTED = ("GradientBoostingClassifier", "GradientBoostingRegressor")
+# The loss of boosted models follows from their parameters, and only `fit` draws.
+_NOT_WRITTEN = dict.fromkeys(_BOOSTED, ("_loss", "_rng"))
 # Attributes of estimators that are neither arrays nor estimators.
 _KINDS: tuple[type, ...] = (
     AtLeastPotential,
@@ -182,14 +180,33 @@ def _encode_object(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
         ends = value.ids[value.source], value.ids[value.target]
         edges = [encode(part, place, keep) for part in (*ends, value.weight)]
         return {"$graph": edges, "directed": value.directed}
-    if is_tree(value):
+    if _is_tree(value):
         return {"$tree": encode(tree_parts(value), place, keep)}
     name = name_of_class(type(value))
     if name is None:
         raise _refuse(value, place)
-    attributes = attributes_to_write(value).items()
+    attributes = _attributes_to_write(value).items()
     state = {key: encode(item, f"{place}.{key}", keep) for key, item in attributes}
     return {"$object": name, "state": state}
+
+
+def _is_tree(value: Any) -> bool:
+    """Return whether a value is the inner tree of a fitted decision tree."""
+    module = sys.modules.get("sklearn.tree._tree")  # loaded if there is any tree
+    return module is not None and type(value) is module.Tree
+
+
+def _attributes_to_write(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that a model file contains."""
+    dropped = _NOT_WRITTEN.get(type(value).__name__, ())
+    attributes = {key: item for key, item in vars(value).items() if key not in dropped}
+    if not isinstance(value, BaseEstimator):
+        return attributes
+    if "callback" in attributes:
+        attributes["callback"] = None  # it only reports the progress of `fit`
+    if hasattr(value, "tree_") and isinstance(value.random_state, np.random.RandomState):
+        attributes["random_state"] = None  # the generator of the boosted model that grew the tree
+    return attributes
 
 
 def _refuse(value: Any, place: str) -> UnsavableError:
@@ -273,7 +290,7 @@ def _decode_object(name: str, attributes: dict[str, Any], arrays: Callable[[str]
         raise ValueError(f"gives {name!r} a special attribute of Python")
     made = object.__new__(kind)
     vars(made).update(_with_parameters(kind, state) if issubclass(kind, BaseEstimator) else state)
-    return complete(made)
+    return _complete(made)
 
 
 def _with_parameters(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
@@ -288,3 +305,10 @@ def _with_parameters(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"lacks the parameter {name!r} of {kind.__name__}")
         state.setdefault(name, default)
     return state
+
+
+def _complete(value: Any) -> Any:
+    """Give an object that was read what `_attributes_to_write` left out."""
+    if type(value).__name__ in _BOOSTED and hasattr(value, "n_features_in_"):
+        value._loss = value._get_loss(None)
+    return value

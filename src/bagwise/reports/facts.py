@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.errors import list_names
-from bagwise.estimators.labels import MOST_CLASSES, read_task
+from bagwise.estimators.input import MOST_CLASSES, read_task
 from bagwise.io.findings import Findings, look_at
 
 

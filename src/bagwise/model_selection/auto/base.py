@@ -27,10 +27,10 @@ from bagwise.crossfit.scores import bag_scores
 from bagwise.errors import Parameter
 from bagwise.estimators.covariates import covariate_columns, learn_kinds
 from bagwise.estimators.discovery import forget_calibration
-from bagwise.estimators.occlusion import innermost, occlusion_scores
+from bagwise.estimators.occlusion import occlusion_scores
 from bagwise.estimators.params import Words, param, positive, shared
 from bagwise.estimators.scoring import BagScores
-from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.estimators.tags import BagTags, bag_tags, innermost
 from bagwise.kernels import memory_limit
 from bagwise.model_selection.auto.blend import Ensemble, Sigmoid, cross_fit
 from bagwise.model_selection.auto.portfolio import (
