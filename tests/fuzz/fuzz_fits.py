@@ -6,10 +6,10 @@ and what happened. ``--first N --count M --out FOLDER`` runs a part and writes i
 ``--merge FOLDER`` prints their sum as a table.
 
 The data: 2 to 4 classes, scales 1e-150 to 1e150, offsets up to 1e8 times the spread, constant,
-repeated and binary features, float16 to float64, dense and CSR, C from 1e-8 to 1e8, and labels of
-some instances. A fit must converge, warn, or raise an error of bagwise that names a parameter, a
-bag or a remedy. A score may not be NaN, no objective may be above that of w = 0, and a second fit
-must give the same bits.
+repeated and binary features, float16 to float64, dense and CSR, C from 1e-8 to 1e8, labels of some
+instances, covariates, weights of bags up to 1e9, and chosen thresholds. A fit must converge, warn,
+or raise an error of bagwise that names a parameter, a bag or a remedy. A score may not be NaN, no
+objective may be above that of w = 0, and a second fit must give the same bits.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ _FOREIGN = (
 )
 _MOST_BAGS = 10  # oddities show in the smallest problems, and more of them fit into an hour
 _KNOWN = 0.15  # probability that the first instances of some bags are labeled
+_COVARIATES = 0.1  # probability that bags have numbers and texts of their own
+_WEIGHTED = 0.1  # probability of weights of bags
 _ABOVE_ZERO = 1e-6  # of the objective at w = 0: rounding of a sum of losses
 
 
@@ -94,8 +96,14 @@ def odd_bags(rng: random.Random) -> tuple[Bags, Array, list[str]]:
         told.append("known")
         known = np.full(offsets[-1], np.nan)
         known[offsets[:-1]] = np.where(draw.random(len(y)) < 0.5, y, np.nan)
+    covariates = None
+    if rng.random() < _COVARIATES:
+        told.append("covariates")
+        numbers = draw.normal(size=len(y)) * 10 ** draw.uniform(-150, 150)
+        texts = draw.choice(["I", "II", "III"], len(y))
+        covariates = np.column_stack([numbers.astype(object), texts.astype(object)])
     ids = [f"b{i}" for i in range(len(y))]
-    return Bags(X, offsets, ids=ids, known_labels=known), y, told
+    return Bags(X, offsets, ids=ids, known_labels=known, bag_features=covariates), y, told
 
 
 def _constant(X: Array, draw: Any) -> Array:
@@ -158,7 +166,20 @@ def odd_estimator(rng: random.Random, number: int) -> Any:
         model.set_params(alpha=10 ** rng.uniform(-6, 3))
     if rng.random() < 0.05 and "probability" in known:
         model.set_params(probability="sigmoid", calibration_cv=2)
+    if rng.random() < 0.15 and {"threshold", "calibration_cv"} <= known.keys():
+        chosen = rng.choice(("calibrated", "balanced", 10 ** rng.uniform(-9, 9)))
+        model.set_params(threshold=chosen, calibration_cv=2)
+    if rng.random() < 0.5 and "covariates" in known:
+        model.set_params(covariates=True)
     return whole
+
+
+def odd_weights(y: Array, rng: random.Random) -> Array | None:
+    """Return weights of bags from 1e-9 to 1e9, some of them 0, or mostly None."""
+    if rng.random() >= _WEIGHTED:
+        return None
+    draw = np.random.default_rng(rng.getrandbits(64))
+    return 10 ** draw.uniform(-9, 9, len(y)) * (draw.random(len(y)) < 0.8)
 
 
 def targets(model: Any, y: Array, rng: random.Random) -> Array:
@@ -188,7 +209,7 @@ def is_clear(error: BaseException, model: Any) -> bool:
     place = traceback.extract_tb(error.__traceback__)[-1].filename
     ours = "/bagwise/" in place or place.endswith(("_param_validation.py", "utils/validation.py"))
     known = {name.rpartition("__")[2] for name in model.get_params()}
-    names = [*known, "[Bb]ags?", "features?", "class(es)?", "[Ss]cale", "instances?"]
+    names = [*known, "[Bb]ags?", "features?", "class(es)?", "[Ss]cale", "instances?", "weights?"]
     return ours and re.search(rf"\b({'|'.join(names)})\b", text) is not None
 
 
@@ -213,7 +234,7 @@ def at_zero(model: Any, bags: Bags, is_positive: Array) -> float | None:
     return C * counts[name] if name in counts else None
 
 
-def wrong(model: Any, bags: Bags, y: Array, far: float = 1.0) -> str:
+def wrong(model: Any, bags: Bags, y: Array, far: float = 1.0, weight: Array | None = None) -> str:
     """Return what is wrong with a fitted model without a word, or an empty text.
 
     It is asked about its own bags, ``far`` times as large.
@@ -221,7 +242,8 @@ def wrong(model: Any, bags: Bags, y: Array, far: float = 1.0) -> str:
     asked = bags if far == 1.0 else bags.replace(X=bags.X * far)
     model.predict(asked)
     if isinstance(model, MultiOutputClassifier):
-        found = (wrong(*each, far) for each in zip(model.estimators_, [bags] * 2, y.T, strict=True))
+        fits = zip(model.estimators_, [bags] * 2, y.T, strict=True)
+        found = (wrong(*each, far, weight) for each in fits)
         return next(filter(None, found), "")
     shares, task = isinstance(model, ShareRegressor), getattr(model, "task", "classes")
     ways = {"classes": "decision_function", "grades": "predict_proba"}
@@ -238,9 +260,9 @@ def wrong(model: Any, bags: Bags, y: Array, far: float = 1.0) -> str:
     classes = known[1:] if len(known) == 2 else known
     for label, objective in zip(classes, objectives, strict=False):
         zero = at_zero(model, bags, y == label)
-        if zero is not None and not objective <= zero * (1 + _ABOVE_ZERO):
+        if zero is not None and weight is None and not objective <= zero * (1 + _ABOVE_ZERO):
             return f"the objective is above that of w = 0: {objective:.6g} > {zero:.6g}"
-    again = getattr(clone(model).fit(bags, y), way)(asked)
+    again = getattr(clone(model).fit(bags, y, weight), way)(asked)
     return "" if again.tobytes() == scores["bag"].tobytes() else "a second fit differs"
 
 
@@ -260,10 +282,20 @@ class Case:
         if self.talk:
             print(model, told, bags, bags.X if not sp.issparse(bags.X) else bags.X.toarray(), y)
         far = 10 ** rng.uniform(0, 200) if rng.random() < 0.1 else 1.0
-        return self.judged(model, bags, targets(model, y, rng), told, far)
+        y, weight = targets(model, y, rng), odd_weights(y, rng)
+        return self.judged(model, bags, y, told, far, weight)
 
-    def judged(self, model: Any, bags: Bags, y: Array, told: list[str], far: float = 1.0) -> Result:
+    def judged(
+        self,
+        model: Any,
+        bags: Bags,
+        y: Array,
+        told: list[str],
+        far: float = 1.0,
+        weight: Array | None = None,
+    ) -> Result:
         """Say how a fit ended."""
+        told = told if weight is None else [*told, "weights"]
         kind, seen = (
             type(model).__name__,
             f" ({', '.join(told)}; {' '.join(repr(model).split())}, far={far:.0e})",
@@ -271,7 +303,7 @@ class Case:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("always" if self.talk else "ignore")
-                found = wrong(model.fit(bags, y), bags, y, far)
+                found = wrong(model.fit(bags, y, weight), bags, y, far, weight)
         except Exception as error:  # noqa: BLE001 - whatever comes is judged
             if self.talk:
                 traceback.print_exc()
