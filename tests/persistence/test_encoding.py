@@ -8,12 +8,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import bagwise
 from bagwise import Graph, WitnessSVC
 from bagwise.io import FormatError
+from bagwise.io._limits import read_npy
 from bagwise.persistence import UnsavableError, archive, encoding
-from bagwise.persistence.encoding import decode, encode, find_class, holds_sklearn, name_of_class
+from bagwise.persistence.encoding import (
+    build_tree,
+    decode,
+    encode,
+    find_class,
+    holds_sklearn,
+    name_of_class,
+    tree_parts,
+)
 from bagwise.testing._problems import planted_bags
 
 
@@ -26,7 +36,7 @@ def there_and_back(value):
         return str(len(kept) - 1)
 
     text = json.dumps(encode(value, "value", keep), allow_nan=False)
-    return decode(json.loads(text), lambda name: archive._array(None, kept, name))
+    return decode(json.loads(text), lambda name: read_npy(Path("kept"), name, kept[name]))
 
 
 @pytest.mark.parametrize(
@@ -155,3 +165,32 @@ def test_parts_that_are_gone_ask_to_fit_again(monkeypatch):
     monkeypatch.setattr(encoding, "find_class", lambda n: None if n == "Forest" else known(n))
     with pytest.raises(FormatError, match=r"'Forest', which is not among .*fit the model again"):
         bagwise.load(FILES / "milboost.bagwise")
+
+
+# Decision trees -----------------------------------------------------------------------------------
+
+PARTS = tree_parts(DecisionTreeClassifier(max_depth=2).fit(np.eye(6, 3), [0, 1] * 3).tree_)
+
+
+def forge(field, value):
+    nodes = PARTS["nodes"].copy()
+    nodes[field][0] = value
+    return {"nodes": nodes}
+
+
+@pytest.mark.parametrize(
+    ("forged", "message"),
+    [
+        (forge("left_child", 10**6), "leads nowhere"),
+        (forge("right_child", 0), "leads nowhere"),
+        (forge("feature", 3), "leads nowhere"),
+        (forge("feature", -2), "leads nowhere"),
+        ({"nodes": np.zeros(3)}, "does not know"),
+        ({"values": PARTS["values"][:-1]}, "wrong shape"),
+        ({"n_classes": np.array([], dtype=int)}, "without classes"),
+        ({"max_depth": 0}, "depth is not the one it states"),
+    ],
+)
+def test_a_forged_tree_is_not_built(forged, message):
+    with pytest.raises(ValueError, match=message):
+        build_tree({**PARTS, **forged})

@@ -118,7 +118,11 @@ def load(path: str | Path) -> Any:
 
     def array(name: str) -> Array:
         unread.discard(name)
-        return _array(path, members, name)
+        if name not in members:
+            raise CorruptFileError(
+                path, f"{_STATE} refers to the array {name!r}, which is missing."
+            )
+        return read_npy(path, name, members[name])
 
     try:
         model = decode(_parse(path, members, _STATE), array)
@@ -316,12 +320,6 @@ def _check_description(path: Path, members: dict[str, bytes]) -> dict[str, Any]:
         here = f"this bagwise {version('bagwise')} reads version {_VERSION}"
         raise FormatError(path, f"{written} of the format; {here}. Install a newer bagwise.")
     return description
-
-
-def _array(path: Path, members: dict[str, bytes], name: str) -> Array:
-    if name not in members:
-        raise CorruptFileError(path, f"{_STATE} refers to the array {name!r}, which is missing.")
-    return read_npy(path, name, members[name])
 
 
 def _compare_versions(description: dict[str, Any]) -> None:

@@ -12,7 +12,6 @@ their parts. No constructor and no other code runs.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -22,78 +21,47 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.ensemble._gb import BaseGradientBoosting
+from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from bagwise import preprocessing
 from bagwise._removed import CLASSES, drop_removed, regroup_parameters
 from bagwise._typing import Array
-from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.bags.arrays import in_range
 from bagwise.catalog import EVERY
-from bagwise.estimators.pipeline import BagPipeline
 from bagwise.graphs import Graph
-from bagwise.kernels import Kernel
-from bagwise.kernels.intersection import IntersectionMap
-from bagwise.models.markov.inputs import NetworkInputs
-from bagwise.models.markov.scores import Network
-from bagwise.models.miles import MILESEmbedding
-from bagwise.persistence.classifiers import build_tree, tree_parts
-from bagwise.procedures import Run
-from bagwise.solvers import Solution
 
 _SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
 }
 _PARTS = ("data", "indices", "indptr")
-_BOOSTED = ("GradientBoostingClassifier", "GradientBoostingRegressor")
-# The loss of boosted models follows from their parameters, and only `fit` draws.
-_NOT_WRITTEN = dict.fromkeys(_BOOSTED, ("_loss", "_rng"))
-# Attributes of estimators that are neither arrays nor estimators.
-_KINDS: tuple[type, ...] = (
-    AtLeastPotential,
-    BagPipeline,
-    BinnedPotential,
-    IntersectionMap,
-    Kernel,
-    MILESEmbedding,
-    Network,
-    NetworkInputs,
-    Run,
-    Solution,
-)
-_SKLEARN = {
-    "sklearn.decomposition": ("IncrementalPCA", "PCA", "TruncatedSVD"),
-    "sklearn.dummy": ("DummyClassifier", "DummyRegressor"),
-    "sklearn.ensemble": (
-        "ExtraTreesClassifier",
-        "ExtraTreesRegressor",
-        "GradientBoostingClassifier",
-        "GradientBoostingRegressor",
-    ),
-    "sklearn.feature_selection": ("VarianceThreshold",),
-    "sklearn.impute": ("SimpleImputer",),
-    "sklearn.kernel_approximation": ("Nystroem", "PolynomialCountSketch", "RBFSampler"),
-    "sklearn.linear_model": ("LogisticRegression",),
-    "sklearn.pipeline": ("Pipeline",),
-    "sklearn.preprocessing": (
-        "Binarizer",
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "Normalizer",
-        "PolynomialFeatures",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "RobustScaler",
-        "StandardScaler",
-    ),
-    "sklearn.svm": ("SVC",),
-    "sklearn.tree": (
-        "DecisionTreeClassifier",
-        "DecisionTreeRegressor",
-        "ExtraTreeClassifier",
-        "ExtraTreeRegressor",
-    ),
+# What models are made of beside our estimators and their steps, by module.
+_ALLOWED = {
+    "bagwise.assumptions": "AtLeastPotential BinnedPotential",
+    "bagwise.estimators.pipeline": "BagPipeline",
+    "bagwise.kernels": "Kernel",
+    "bagwise.kernels.intersection": "IntersectionMap",
+    "bagwise.models.markov.inputs": "NetworkInputs",
+    "bagwise.models.markov.scores": "Network",
+    "bagwise.models.miles": "MILESEmbedding",
+    "bagwise.procedures": "Run",
+    "bagwise.solvers": "Solution",
+    "sklearn.decomposition": "IncrementalPCA PCA TruncatedSVD",
+    "sklearn.dummy": "DummyClassifier DummyRegressor",
+    "sklearn.ensemble": "ExtraTreesClassifier ExtraTreesRegressor "
+    "GradientBoostingClassifier GradientBoostingRegressor",
+    "sklearn.feature_selection": "VarianceThreshold",
+    "sklearn.impute": "SimpleImputer",
+    "sklearn.kernel_approximation": "Nystroem PolynomialCountSketch RBFSampler",
+    "sklearn.linear_model": "LogisticRegression",
+    "sklearn.pipeline": "Pipeline",
+    "sklearn.preprocessing": "Binarizer MaxAbsScaler MinMaxScaler Normalizer PolynomialFeatures "
+    "PowerTransformer QuantileTransformer RobustScaler StandardScaler",
+    "sklearn.svm": "SVC",
+    "sklearn.tree": "DecisionTreeClassifier DecisionTreeRegressor "
+    "ExtraTreeClassifier ExtraTreeRegressor",
 }
-_MODULES = {name: module for module, names in _SKLEARN.items() for name in names}
+_MODULES = {name: module for module, names in _ALLOWED.items() for name in names.split()}
 
 
 class UnsavableError(ValueError):
@@ -105,7 +73,8 @@ class UnsavableError(ValueError):
 
 def holds_sklearn(state: str) -> bool:
     """Return whether the text of a state names classes of scikit-learn."""
-    return any(f'"$object": "{name}"' in state for name in _MODULES)
+    theirs = [name for name, module in _MODULES.items() if module.startswith("sklearn.")]
+    return any(f'"$object": "{name}"' in state for name in theirs)
 
 
 @cache
@@ -113,15 +82,15 @@ def _ours() -> dict[str, type]:
     steps = [getattr(preprocessing, name) for name in preprocessing.__all__]
     classifiers = [entry.estimator for entry in EVERY]
     groups = [kind for owner in classifiers for kind in owner._groups.values()]
-    kinds = [kind for kind in (*classifiers, *steps, *groups, *_KINDS) if isinstance(kind, type)]
+    kinds = [kind for kind in (*classifiers, *steps, *groups) if isinstance(kind, type)]
     return {kind.__name__: kind for kind in kinds}
 
 
 def find_class(name: str) -> type[Any] | None:
     """Return the class with a given name in model files, None if there is none."""
-    if name in _ours():
-        return _ours()[name]
-    return getattr(import_module(_MODULES[name]), name) if name in _MODULES else None
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    return _ours().get(name)
 
 
 def name_of_class(kind: type) -> str | None:
@@ -180,7 +149,7 @@ def _encode_object(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
         ends = value.ids[value.source], value.ids[value.target]
         edges = [encode(part, place, keep) for part in (*ends, value.weight)]
         return {"$graph": edges, "directed": value.directed}
-    if _is_tree(value):
+    if isinstance(value, Tree):
         return {"$tree": encode(tree_parts(value), place, keep)}
     name = name_of_class(type(value))
     if name is None:
@@ -190,16 +159,12 @@ def _encode_object(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
     return {"$object": name, "state": state}
 
 
-def _is_tree(value: Any) -> bool:
-    """Return whether a value is the inner tree of a fitted decision tree."""
-    module = sys.modules.get("sklearn.tree._tree")  # loaded if there is any tree
-    return module is not None and type(value) is module.Tree
-
-
 def _attributes_to_write(value: Any) -> dict[str, Any]:
     """Return the attributes of an object that a model file contains."""
-    dropped = _NOT_WRITTEN.get(type(value).__name__, ())
-    attributes = {key: item for key, item in vars(value).items() if key not in dropped}
+    attributes = dict(vars(value))
+    if isinstance(value, BaseGradientBoosting):
+        attributes.pop("_loss", None)  # it follows from the parameters
+        attributes.pop("_rng", None)  # only `fit` draws
     if not isinstance(value, BaseEstimator):
         return attributes
     if "callback" in attributes:
@@ -290,7 +255,9 @@ def _decode_object(name: str, attributes: dict[str, Any], arrays: Callable[[str]
         raise ValueError(f"gives {name!r} a special attribute of Python")
     made = object.__new__(kind)
     vars(made).update(_with_parameters(kind, state) if issubclass(kind, BaseEstimator) else state)
-    return _complete(made)
+    if isinstance(made, BaseGradientBoosting) and hasattr(made, "n_features_in_"):
+        made._loss = made._get_loss(None)  # which `_attributes_to_write` left out
+    return made
 
 
 def _with_parameters(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
@@ -307,8 +274,59 @@ def _with_parameters(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
-def _complete(value: Any) -> Any:
-    """Give an object that was read what `_attributes_to_write` left out."""
-    if type(value).__name__ in _BOOSTED and hasattr(value, "n_features_in_"):
-        value._loss = value._get_loss(None)
-    return value
+# Decision trees --------------------------------------------------------------------------------
+
+
+def tree_parts(tree: Any) -> dict[str, Any]:
+    """Return the numbers and arrays that describe a tree."""
+    state = tree.__getstate__()
+    return {
+        "n_features": int(tree.n_features),
+        "n_classes": np.asarray(tree.n_classes),
+        "max_depth": int(state["max_depth"]),
+        "nodes": state["nodes"],
+        "values": state["values"],
+    }
+
+
+def build_tree(parts: dict[str, Any]) -> Any:
+    """Build a tree from its parts; a ValueError says what is wrong with them."""
+    nodes, values, classes = (np.asarray(parts[name]) for name in ("nodes", "values", "n_classes"))
+    if nodes.dtype != NODE_DTYPE or nodes.ndim != 1 or len(nodes) == 0:
+        raise ValueError("contains a tree whose nodes this version of scikit-learn does not know")
+    is_count = classes.ndim == 1 and classes.size > 0 and classes.dtype.kind in "iu"
+    if not is_count or classes.min() < 1:
+        raise ValueError("contains a tree without classes")
+    if values.shape != (len(nodes), len(classes), classes.max()) or values.dtype != np.float64:
+        raise ValueError("contains a tree whose values have a wrong shape")
+    _check_links(nodes, int(parts["n_features"]))
+    if int(parts["max_depth"]) != _depth(nodes):  # scikit-learn reserves memory by it
+        raise ValueError("contains a tree whose depth is not the one it states")
+    tree = Tree(int(parts["n_features"]), classes.astype(np.intp), len(classes))
+    tree.__setstate__(
+        {
+            "max_depth": int(parts["max_depth"]),
+            "node_count": len(nodes),
+            "nodes": np.ascontiguousarray(nodes),
+            "values": np.ascontiguousarray(values),
+        }
+    )
+    return tree
+
+
+def _check_links(nodes: Array, n_features: int) -> None:
+    left, right, feature = nodes["left_child"], nodes["right_child"], nodes["feature"]
+    place = np.arange(len(nodes))
+    leaf = (left == -1) & (right == -1)
+    inside = (left > place) & (right > place) & (left < len(nodes)) & (right < len(nodes))
+    known = (feature >= 0) & (feature < n_features)
+    if not np.all(leaf | (inside & known)):
+        raise ValueError("contains a tree with a node that leads nowhere")
+
+
+def _depth(nodes: Array) -> int:
+    depth = np.zeros(len(nodes), dtype=np.int64)
+    for i in np.flatnonzero(nodes["left_child"] >= 0):  # every child comes after its parent
+        for child in (nodes["left_child"][i], nodes["right_child"][i]):
+            depth[child] = max(depth[child], depth[i] + 1)
+    return int(depth.max())

@@ -1,8 +1,8 @@
 """Whether what a model file holds is a fitted model: sizes that agree, trees that fit, and a trial.
 
 Checksums tell damage, not forgery. Numbers that compiled loops follow (offsets, codes, trees) are
-compared with the sizes they must fit. Then the model scores one bag: an attribute that is missing,
-or of a wrong type or shape, shows there.
+compared with the sizes they must fit: forged ones could read any memory. Then the model scores one
+bag: an attribute that is missing, or of a wrong type or shape, shows there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from bagwise.bags.arrays import as_offsets
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.scoring import BagScores
 from bagwise.io._limits import rows_per_block
-from bagwise.persistence.classifiers import check_boosting, check_svm
 
 _NOT_NUMBERS = ("classes_", "feature_names_in_", "ids_")
 _ONE_PER_MODEL = ("threshold_", "intercept_", "objective_", "gap_", "coef_", "dual_coef_")
@@ -45,10 +44,10 @@ def check_model(model: Any) -> None:
         if hasattr(part, "tree_"):
             _check_tree(part, width)
         if isinstance(part, SVC) and hasattr(part, "support_vectors_"):
-            check_svm(part, width)
+            _check_svm(part, width)
     for part, _ in _estimators(model, None):
         if isinstance(part, BaseGradientBoosting) and hasattr(part, "estimators_"):
-            check_boosting(part)
+            _check_boosting(part)
     _try(model)
 
 
@@ -119,6 +118,45 @@ def _check_tree(owner: Any, width: int | None) -> None:
     n_classes = getattr(owner, "n_classes_", 1)
     if tree.n_outputs != 1 or int(tree.n_classes[0]) != n_classes:
         raise ValueError(f"a tree of {tree.n_classes.tolist()} classes is in one of {n_classes}")
+
+
+def _check_svm(svm: Any, width: int | None) -> None:
+    """Raise ValueError if the arrays of a fitted SVM do not fit each other."""
+    k, vectors = len(svm.classes_), svm.support_vectors_
+    n, d = vectors.shape
+    pairs = k * (k - 1) // 2
+    coef = svm._dual_coef_
+    n_coef = coef.data.size if sp.issparse(coef) else np.asarray(coef).size
+    agree = (
+        d == svm.n_features_in_ == (d if width is None else width)
+        and sp.issparse(vectors) == sp.issparse(coef) == bool(svm._sparse)
+        and svm._n_support.shape == (k,)
+        and svm._n_support.min() >= 0
+        and svm._n_support.sum() == n == len(svm.support_)
+        and (coef.shape, n_coef) == ((k - 1, n), (k - 1) * n)
+        and svm._intercept_.shape == (pairs,)
+        and svm._probA.size == svm._probB.size == 0
+        and len(svm.class_weight_) == k
+        and svm.kernel in ("linear", "rbf", "poly", "sigmoid")
+    )
+    if not agree:
+        raise ValueError("contains a SVC whose arrays do not fit each other")
+
+
+def _check_boosting(model: Any) -> None:
+    """Raise ValueError if a boosted model has not one tree per round and column of scores.
+
+    Its own parts must have been checked before: they are used here.
+    """
+    trees, n_classes = model.estimators_, len(getattr(model, "classes_", (0, 1)))
+    columns = 1 if n_classes == 2 else n_classes
+    if not isinstance(trees, np.ndarray) or trees.ndim != 2 or trees.shape[1] != columns:
+        raise ValueError(f"contains boosted trees for {np.shape(trees)[1:]} of {columns} models")
+    if not all(hasattr(tree, "tree_") for tree in trees.flat):
+        raise ValueError("contains boosted trees that were not grown")
+    first = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))
+    if first.shape != (1, columns) or first.dtype != np.float64:
+        raise ValueError("contains boosted trees whose first scores have a wrong shape")
 
 
 def _try(model: Any) -> None:
