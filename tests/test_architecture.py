@@ -49,6 +49,7 @@ NOT_OF_A_MODULE = {
     "cli/test_init.py": "cli/__init__.py",
     "cli/test_mistakes.py": "docs/mistakes.md",
     "cli/test_page.py": "docs/cli.md",
+    "cli/test_places.py": "--device and --dask, over several commands",
     "cli/test_road.py": "benchmarks/road.py: messy data, from info to the report",
     "cli/test_refusals.py": "bad arguments, over several commands",
     "cli/test_tasks.py": "numbers, grades and times, from a table to the evaluation",

@@ -98,7 +98,7 @@ def test_tables_have_no_path(cells):
 
 @pytest.mark.torch
 def test_rows_that_do_not_stay_on_the_gpu_are_mentioned(capsys):
-    from bagwise.cli.places import Place
+    from bagwise.cli.options import Place
 
     bags, _ = make_gaussian_bags(10, 3, random_state=0)
 

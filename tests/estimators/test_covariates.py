@@ -9,8 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bagwise
 from bagwise import AutoBagClassifier, AutoBagRegressor, Bags, StatisticsLogistic
-from bagwise.reports.covariates import compare_with_covariates
-from bagwise.reports.judgment import judge
+from bagwise.reports.judgment import compare_with_covariates, judge
 
 MODELS = [
     bagwise.StatisticsForest(n_estimators=30, covariates=True),

@@ -14,10 +14,9 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags.ids import resolve_names
-from bagwise.cli.labels import cut_labels, need_labels
-from bagwise.cli.options import split_names
+from bagwise.cli.model import cut_labels, need_labels
+from bagwise.cli.options import Place, split_names
 from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
-from bagwise.cli.places import Place
 from bagwise.cli.source import (
     TABLES,
     Bag,

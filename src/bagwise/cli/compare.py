@@ -17,9 +17,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.audit import judge_unseen, unseen_table
-from bagwise.cli.labels import number_grades, order_of, settle_task
-from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
-from bagwise.cli.options import Folds, Jobs, Scale, Seed, as_words, one_of, split_names
+from bagwise.cli.model import (
+    Positive,
+    build_model,
+    number_grades,
+    order_of,
+    positive_label,
+    scaler_for,
+    settle_task,
+)
+from bagwise.cli.options import Folds, Jobs, Place, Scale, Seed, as_words, one_of, split_names
 from bagwise.cli.output import (
     SILENCE,
     Json,
@@ -33,7 +40,6 @@ from bagwise.cli.output import (
     show,
     show_json,
 )
-from bagwise.cli.places import Place
 from bagwise.cli.recommend import build_command, set_aside
 from bagwise.cli.source import Site, Source
 from bagwise.io._atomic import writing

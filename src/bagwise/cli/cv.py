@@ -12,8 +12,7 @@ from rich.table import Table
 
 from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
-from bagwise.cli.options import Folds, Jobs, Scale, Seed
-from bagwise.cli.places import Place
+from bagwise.cli.options import Folds, Jobs, Place, Scale, Seed
 from bagwise.cli.source import Site, Source
 
 

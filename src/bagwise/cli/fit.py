@@ -10,10 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli import output
-from bagwise.cli.labels import number_grades
-from bagwise.cli.model import ModelOptions, scaler_for
-from bagwise.cli.options import Folds, Jobs, Scale, Seed, as_words, one_of
-from bagwise.cli.places import Place
+from bagwise.cli.model import ModelOptions, number_grades, scaler_for
+from bagwise.cli.options import Folds, Jobs, Place, Scale, Seed, as_words, one_of
 from bagwise.cli.source import Source
 
 _SCALED = {

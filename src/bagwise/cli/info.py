@@ -10,7 +10,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.labels import order_of, settle_task
+from bagwise.cli.model import order_of, settle_task
 from bagwise.cli.options import as_words, join_names, split_names
 from bagwise.cli.output import Json, fact_table, say, say_next, show, show_json
 from bagwise.cli.source import TABLES, Source, guess_columns

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.applied import Applied, ApplyOptions, Only, Out, split_ids
+from bagwise.cli.options import Place
 from bagwise.cli.output import Json, deliver, plain_table, reword, say, show, show_json
-from bagwise.cli.places import Place
 from bagwise.cli.source import Duration, Event, Groups, Label
 
 
@@ -263,7 +263,7 @@ def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dic
 
 def _contributions(applied: Applied, rows: Any) -> list[str] | None:
     """Name the features that add most to a linear score; None where the model is not linear."""
-    from bagwise.plot.features import linear_weights, mean_instance, name_contributions
+    from bagwise.estimators.explanation import linear_weights, mean_instance, name_contributions
 
     if linear_weights(applied.classifier) is None:
         return None

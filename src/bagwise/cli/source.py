@@ -16,7 +16,7 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
-from bagwise.cli.labels import check_task, cut_labels, need_labels
+from bagwise.cli.model import check_task, cut_labels, need_labels
 from bagwise.cli.options import as_words, one_of, split_names
 from bagwise.cli.output import progress, say
 

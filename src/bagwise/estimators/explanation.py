@@ -19,12 +19,14 @@ from bagwise.bags import Bags
 from bagwise.bags.merging import split_rows
 from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_sum
 from bagwise.estimators.tags import bag_tags
+from bagwise.rowstores import here
 from bagwise.rowstores.base import count_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 N_FEATURES = 3  # named per instance: what fits on a line
+MOST_FEATURES = 5  # that a report and `bagwise explain` name per instance: what fits on a line
 _BY_SLOPE = "slope of the instance's score times the difference from the mean instance"
 
 
@@ -132,3 +134,43 @@ def _name_largest(values: Array, names: list[str], n_features: int) -> list[str]
         ", ".join(f"{names[j]} {row[j]:+.3g}" for j in best if row[j] != 0)
         for row, best in zip(values, order, strict=True)
     ]
+
+
+# Of one instance ----------------------------------------------------------------------------------
+
+
+def feature_names(model: Any, n_features: int) -> Array:
+    """Return the names a model was fitted with, or "feature 0", ..."""
+    names = getattr(model, "feature_names_in_", None)
+    return np.array([f"feature {i}" for i in range(n_features)] if names is None else names)
+
+
+def mean_instance(bags: Bags) -> Array:
+    """Return the mean of all instances."""
+    return np.asarray(bags.X.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def contributions(coef: Array, bags: Bags, row: int, mean: Array) -> Array:
+    """Return what each feature of an instance adds to a linear score, compared with the mean."""
+    x = here(bags.X[[row]])
+    return coef * (np.asarray(x.todense() if hasattr(x, "todense") else x).ravel() - mean)
+
+
+def name_contributions(
+    model: Any, bags: Bags, row: int, mean: Array
+) -> list[tuple[str, float]] | None:
+    """Return the features that contribute most to an instance's score; None if it is not linear."""
+    coef = linear_weights(model)
+    if coef is None:
+        return None
+    values, names = contributions(coef, bags, row, mean), feature_names(model, len(coef))
+    order = np.argsort(-np.abs(values), kind="stable")[:MOST_FEATURES]
+    return [(str(names[j]), float(values[j])) for j in order]
+
+
+def linear_weights(model: Any) -> Array | None:
+    """Return the weights towards the positive class of a linear model of two classes, or None."""
+    coef = getattr(model, "coef_", None)
+    if coef is None or len(coef) != 1 or coef.shape[1] != model.n_features_in_:
+        return None
+    return coef[0]

@@ -7,11 +7,14 @@ A class named ``...Display`` draws one kind of figure from a fitted model and ba
 from bagwise._removed import refuse_names
 from bagwise.plot.comparison import compared_models, compared_times, critical_difference
 from bagwise.plot.curves import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
-from bagwise.plot.features import ImportanceDisplay
 from bagwise.plot.heatmap import heatmap
+from bagwise.plot.models import (
+    BagSizeDisplay,
+    ImportanceDisplay,
+    InstanceScoreDisplay,
+    annealing_path,
+)
 from bagwise.plot.pictures import image_bags, slide_tiles
-from bagwise.plot.scores import BagSizeDisplay, InstanceScoreDisplay
-from bagwise.plot.training import annealing_path
 
 __all__ = [
     "BagSizeDisplay",

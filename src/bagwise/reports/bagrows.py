@@ -18,10 +18,14 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import bag_index
 from bagwise.errors import list_names
 from bagwise.estimators.discovery import LEVEL, is_calibrated
-from bagwise.estimators.explanation import part_columns
+from bagwise.estimators.explanation import (
+    MOST_FEATURES,
+    mean_instance,
+    name_contributions,
+    part_columns,
+)
 from bagwise.estimators.tags import bag_tags
 from bagwise.metrics import positive_class, unwrap_model
-from bagwise.plot.features import MOST_FEATURES, mean_instance, name_contributions
 from bagwise.plot.heatmap import instance_colors, patch_side, place_parts
 from bagwise.plot.pictures import LEAST_SIDE, picture_of
 from bagwise.reports.judgment import Judgment

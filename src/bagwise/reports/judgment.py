@@ -1,14 +1,18 @@
-"""How a model does on bags: scores of held-out bags or of folds, and numbers with intervals."""
+"""How a model does on bags: scores of held-out bags or of folds, and numbers with intervals.
+
+A model of several classes is judged as one of two: a class, and all others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -16,7 +20,10 @@ from bagwise.crossfit import bag_scores, folds
 from bagwise.crossfit.folds import count_fewest
 from bagwise.crossfit.scores import fit_folds, in_order
 from bagwise.crossfit.sites import with_fewer_folds
+from bagwise.estimators.covariates import uses_covariates
 from bagwise.metrics import positive_class, unwrap_model, wilson
+from bagwise.model_selection.intervals import Difference, Sample, difference, estimate
+from bagwise.models.statistics import StatisticsLogistic
 from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot._display import MOST_LISTED, score_bags
 
@@ -121,3 +128,100 @@ def _probabilities(model: Any, bags: Bags, positive: Any) -> Array | None:
     if not hasattr(model, "predict_proba"):
         return None
     return model.predict_proba(bags)[:, model.classes_.tolist().index(positive)]
+
+
+@dataclass(frozen=True)
+class Added:
+    """AUC of a model with instances and covariates, of covariates alone, and the difference."""
+
+    both: float
+    alone: float
+    more: Difference
+    quantile: float  # standard errors to each side of a 95 % interval
+
+    @property
+    def answer(self) -> str:
+        """The answer in a sentence."""
+        low, high = (self.more.value + side * self.quantile * self.more.error for side in (-1, 1))
+        found = "no difference was found between both and the covariates alone"
+        if self.more.p_value < 0.05:
+            found = f"instances {'add to' if self.more.value > 0 else 'take away from'} them"
+        return (
+            f"Do the instances add anything beyond the covariates? With both, the AUC is "
+            f"{self.both:.3f}, and {self.alone:.3f} with the covariates alone (logistic "
+            f"regression): {self.more.value:+.3f} ({low:+.3f} to {high:+.3f}), p = "
+            f"{self.more.p_value:.2g} by a paired test on the same held-out bags: {found}."
+        )
+
+
+def compare_with_covariates(
+    model: Any, bags: Bags, y: Array, cv: Any, judgment: Judgment
+) -> Added | None:
+    """Compare out-of-fold scores with those of covariates alone, in the same folds.
+
+    None for models without covariates, or where the model was not judged by folds.
+    """
+    if not judgment.n_folds or not uses_covariates(model):
+        return None
+    labels = np.where(judgment.truth, 1, 0)
+    alone = StatisticsLogistic(statistics="none", covariates=True).fit(bags, labels)
+    fold = np.empty(len(bags), dtype=int)
+    for number, (_, test) in enumerate(folds(bags, y, cv, 0)):
+        fold[test] = number
+    sample = Sample(labels, np.array([0, 1]), judgment.n_folds, bags.groups)
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
+    scores = judgment.scores, judge(alone, bags, labels, splits).scores
+    both, other = (estimate("auc", sample, [each], [fold]) for each in scores)
+    return Added(both.value, other.value, difference(sample, both, other), sample.quantile)
+
+
+_OTHERS = "other classes"
+
+
+def _inside_has(method: str) -> Any:
+    return available_if(lambda self: hasattr(self.model, method))
+
+
+class OneAgainstOthers(BaseEstimator):
+    """Scores toward one class: above 0 where the model predicts it.
+
+    Parameters
+    ----------
+    model : BagClassifier or Pipeline
+        Fitted, of several classes.
+    pos_label : object
+        The class.
+    """
+
+    def __init__(self, model: Any, pos_label: Any) -> None:
+        self.model, self.pos_label = model, pos_label
+
+    def fit(self, bags: Any, y: Array) -> Self:
+        """Fit a copy of the model to all classes."""
+        self.model = clone(self.model).fit(bags, y)
+        return self
+
+    @property
+    def classes_(self) -> Array:
+        """The other classes, and the class."""
+        return np.array([_OTHERS, self.pos_label], dtype=object)
+
+    @property
+    def _column(self) -> int:
+        return int(self.model.classes_.tolist().index(self.pos_label))
+
+    def decision_function(self, bags: Any) -> Array:
+        """Return how far the class is ahead of the best other one."""
+        scores = self.model.decision_function(bags)
+        return scores[:, self._column] - np.delete(scores, self._column, axis=1).max(axis=1)
+
+    @_inside_has("predict_proba")
+    def predict_proba(self, bags: Any) -> Array:
+        """Return the probabilities of the other classes together, and of the class."""
+        chance = self.model.predict_proba(bags)[:, self._column]
+        return np.column_stack([1 - chance, chance])
+
+    @_inside_has("instance_decision_function")
+    def instance_decision_function(self, bags: Any) -> Array:
+        """Return the scores of instances toward the class."""
+        return self.model.instance_decision_function(bags)[:, self._column]

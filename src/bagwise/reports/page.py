@@ -20,10 +20,8 @@ from bagwise.model_selection.by_site import SiteResult, list_sites
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
 from bagwise.plot._display import MOST_LISTED, new_axes
 from bagwise.reports.bagrows import BagRows
-from bagwise.reports.covariates import compare_with_covariates
 from bagwise.reports.facts import data_facts
-from bagwise.reports.judgment import Judgment, judge
-from bagwise.reports.oneclass import OneAgainstOthers
+from bagwise.reports.judgment import Judgment, OneAgainstOthers, compare_with_covariates, judge
 from bagwise.reports.rendering import Report, json_text, render, reports, svg
 from bagwise.reports.values import value_content
 from bagwise.tolerances import COARSE

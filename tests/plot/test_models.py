@@ -1,0 +1,77 @@
+"""Figures of one fitted model: scores, sizes, importance of features, and an annealing run."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, BagKernelSVC, LabelSVC, WitnessSVC
+from bagwise.datasets import make_gaussian_bags
+from bagwise.plot import (
+    BagSizeDisplay,
+    ImportanceDisplay,
+    InstanceScoreDisplay,
+    annealing_path,
+)
+
+
+def test_instances_take_the_label_of_their_bag(fitted):
+    _, bags, y = fitted
+    shown = InstanceScoreDisplay.from_estimator(*fitted)
+    assert shown.in_positive.sum() == bags.sizes[y == 1].sum()
+    heights = [patch.get_height() for patch in shown.ax_.patches]
+    assert max(heights) > 0
+
+
+def test_a_maximum_grows_with_the_size_of_the_bag():
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(size=(2 ** (1 + i % 8), 2)) for i in range(80)]
+    y = np.arange(80) // 8 % 2
+    model = WitnessSVC(kernel="linear", C=1e-3).fit(
+        [b + 3 * l for b, l in zip(bags, y, strict=True)], y
+    )
+    assert BagSizeDisplay.from_estimator(model, bags, y).correlation > 0.5
+
+
+def test_more_than_two_classes_are_refused(fitted):
+    _, bags, y = fitted
+    model = BagKernelSVC().fit(bags, np.arange(len(y)) % 3)
+    with pytest.raises(ValueError, match="two classes"):
+        BagSizeDisplay.from_estimator(model, bags, y)
+
+
+def test_the_only_feature_that_matters_is_the_first_one_drawn():
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    bags = [rng.normal(size=(4, 3)) + [0, 4 * label, 0] for label in y]
+    model = WitnessSVC(kernel="linear").fit(bags, y)
+    shown = ImportanceDisplay.from_estimator(model, bags, y, top=2)
+    assert shown.names[0] == "feature 1"
+    assert shown.values[0].mean() > 0.2 > abs(shown.values[1].mean())
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_gaussian_bags(n_bags=24, n_features=4, random_state=0)
+
+
+def drawn(figure, panel, line=0):
+    return figure.axes[panel].lines[line].get_xydata()
+
+
+def test_every_temperature_is_drawn_hot_on_the_left(data):
+    model = AnnealedWitnessSVC().fit(*data)
+    figure = annealing_path(model)
+    for panel, field in enumerate(("objective", "entropy", "p_hat", "factorizations")):
+        expected = [(record["temperature"], record[field]) for record in model.history_]
+        np.testing.assert_allclose(drawn(figure, panel), expected)
+        left, right = figure.axes[panel].get_xlim()
+        assert (figure.axes[panel].get_xscale(), left > right) == ("log", True)
+    assert figure.get_suptitle() == "AnnealedWitnessSVC"
+    assert annealing_path(model, title="one run").get_suptitle() == "one run"
+
+
+def test_models_without_temperatures_are_refused(data):
+    with pytest.raises(ValueError, match="LabelSVC was not annealed"):
+        annealing_path(LabelSVC().fit(*data))
+    with pytest.raises(NotFittedError):
+        annealing_path(AnnealedLabelSVC())
