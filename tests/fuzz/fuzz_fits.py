@@ -70,7 +70,7 @@ _FOREIGN = (
 )
 _MOST_BAGS = 10  # oddities show in the smallest problems, and more of them fit into an hour
 _KNOWN = 0.15  # probability that the first instances of some bags are labeled
-_COVARIATES = 0.1  # probability that bags have numbers and texts of their own
+_COVARIATES = 0.2  # probability that bags have numbers and texts of their own
 _WEIGHTED = 0.1  # probability of weights of bags
 _ABOVE_ZERO = 1e-6  # of the objective at w = 0: rounding of a sum of losses
 
@@ -169,8 +169,6 @@ def odd_estimator(rng: random.Random, number: int) -> Any:
     if rng.random() < 0.15 and {"threshold", "calibration_cv"} <= known.keys():
         chosen = rng.choice(("calibrated", "balanced", 10 ** rng.uniform(-9, 9)))
         model.set_params(threshold=chosen, calibration_cv=2)
-    if rng.random() < 0.5 and "covariates" in known:
-        model.set_params(covariates=True)
     return whole
 
 
@@ -279,6 +277,8 @@ class Case:
     def __call__(self, rng: random.Random, number: int, folder: Path) -> Result:
         """Fit, predict and judge."""
         model, (bags, y, told) = odd_estimator(rng, number), odd_bags(rng)
+        if "covariates" in told and "covariates" in model.get_params():
+            model.set_params(covariates=True)
         if self.talk:
             print(model, told, bags, bags.X if not sp.issparse(bags.X) else bags.X.toarray(), y)
         far = 10 ** rng.uniform(0, 200) if rng.random() < 0.1 else 1.0
