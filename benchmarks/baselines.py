@@ -41,8 +41,8 @@ from bagwise import (
     SparseMIL,
     WitnessSVC,
 )
-from bagwise.bench.published import find_published
 from bagwise.bench.splits import Protocol, read_splits, store_splits
+from bagwise.bench.tables import find_published
 from bagwise.crossfit import best_threshold
 from bagwise.datasets import fetch, load_digits_bags
 from bagwise.kernels import settle_gamma

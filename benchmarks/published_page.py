@@ -27,8 +27,8 @@ import numpy as np
 
 from bagwise.bench.aggregate import Number, numbers
 from bagwise.bench.measures import METRICS
-from bagwise.bench.published import PublishedTable, read_published
 from bagwise.bench.run import read_plan
+from bagwise.bench.tables import PublishedTable, read_published
 
 RESULTS = Path("docs/results")
 THEIRS, BEST, NESTING = "their protocol", "best effort", "nested"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from bagwise.bench.published import find_published, read_published
 from bagwise.bench.spec import load_spec, presets
+from bagwise.bench.tables import find_published, read_published
 from bagwise.datasets import catalog
 from bagwise.io._records import read_records
 from command_line import call

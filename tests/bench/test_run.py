@@ -9,11 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from bagwise.bench.export import as_csv, as_markdown
 from bagwise.bench.run import _write_spec, read_plan, run
 from bagwise.bench.spec import load_spec, presets, read_spec
 from bagwise.bench.splits import FoldsError
-from bagwise.bench.tables import make_report
+from bagwise.bench.tables import as_csv, as_markdown, make_report
 from bagwise.io._records import ResultsError, read_records
 from bench_cases import SMALL, small
 

@@ -1,9 +1,17 @@
-"""Tables: published numbers beside ours, bold where best, and notes."""
+"""Tables: published numbers beside ours, bold where best, notes, and files nothing is live in."""
+
+import csv
+import io
+import json
+from dataclasses import replace
 
 import pytest
 
-from bagwise.bench.tables import make_report
+from bagwise.bench.escape import for_markdown, for_spreadsheet
+from bagwise.bench.tables import as_csv, as_markdown, make_report, write_report
 from bench_cases import make_plan, write_results
+
+EVIL = "50 %\n\\input{/etc/passwd} | <script> [x](y) `z` _a_ a_b \x1b[2J ^^M $1$"
 
 
 def test_a_metric_nobody_has_gives_no_table_and_a_note(tmp_path):
@@ -42,3 +50,59 @@ def test_the_best_of_each_kind_is_bold(report):
         *(("accuracy", kind, "ALP-SVM") for kind in kinds),
         *(("error", kind, "ALP-SVM") for kind in [*kinds, "published"]),
     ]
+
+
+def test_markdown(report):
+    text = as_markdown(report)
+    assert "| AL-SVM T=0 | best grid point | 85.0 ± 2.5 | 85.0 ± 2.5 |" in text
+    assert "|  | nested |" in text
+    assert "| ALP-SVM | best grid point | **87.0** ± 2.5 |" in text
+    assert "| a \\| b\\* |" in text
+
+
+def test_csv_has_every_number(report):
+    rows = list(csv.DictReader(io.StringIO(as_csv(report))))
+    row = next(
+        row
+        for row in rows
+        if (row["metric"], row["data"], row["model"], row["kind"])
+        == ("accuracy", "fox", "ALP-SVM", "best")
+    )
+    assert float(row["value"]) == pytest.approx(87.0)
+    assert json.loads(row["points"]) == [{"C": 2}]
+    assert (row["best"], row["rounds"]) == ("True", "2")
+
+
+def test_all_files_are_written(report, tmp_path):
+    paths = write_report(report, tmp_path / "out")
+    assert [path.name for path in paths] == ["tables.md", "tables.csv"]
+    assert [path.read_text() for path in paths] == [as_markdown(report), as_csv(report)]
+
+
+def test_names_in_markdown():
+    text = for_markdown(EVIL)
+    assert text.startswith(r"50 % \\input{/etc/passwd} \| \<script\> \[x\](y) \`z\` \_a\_ a_b")
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-cmd", "@sum", " =1", "\t=1", "-1-1", "+-1"])
+def test_a_text_that_looks_like_a_formula_is_text(cell):
+    assert for_spreadsheet(cell)[0] in ("'", "\\")
+
+
+@pytest.mark.parametrize("cell", [-1.5, -3, None, True, "-1.5", "+1e3", "a=b", "", "-inf"])
+def test_numbers_and_plain_texts_stay(cell):
+    assert for_spreadsheet(cell) is cell or for_spreadsheet(cell) == cell
+
+
+def test_no_name_of_a_report_is_live(report):
+    first, *others = report.numbers
+    evil = replace(first, model=f"={EVIL}", data=EVIL)
+    numbers, columns = (evil, *others), (EVIL, *report.columns)
+    changed = replace(report, title=EVIL, notes=(EVIL,), numbers=numbers, columns=columns)
+    markdown = as_markdown(changed).splitlines()
+    assert not any(line.startswith("\\input") for line in markdown)
+    assert not any("<script>" in line or "[x](" in line for line in markdown)
+    rows = list(csv.DictReader(io.StringIO(as_csv(changed))))
+    assert {row["model"][:2] for row in rows} >= {"'="}
+    assert not any(row["model"].startswith("=") for row in rows)

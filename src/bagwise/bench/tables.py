@@ -1,23 +1,35 @@
 """A benchmark's tables: our numbers beside the published ones, with errors and what is missing.
 
-Every model has up to three lines in a metric's table: its best grid point (chosen on the test
-folds, as the papers did), nested selection, and what the paper printed. The best of each kind is
-bold in every column.
+The papers' printed numbers are in ``published.yaml``, each with source, table and protocol. Every
+model has up to three lines in a metric's table: its best grid point (chosen on the test folds, as
+the papers did), nested selection, and what the paper printed. The best of each kind is bold in
+every column.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bagwise.bench.aggregate import Number, column_of, find_missing, numbers
+from bagwise.bench.escape import for_markdown, for_spreadsheet
 from bagwise.bench.measures import METRICS
-from bagwise.bench.published import PublishedTable, find_published
 from bagwise.bench.run import Plan
+from bagwise.errors import suggestion
+from bagwise.io._atomic import writing
 from bagwise.tolerances import SINGLE
 
+Printed = tuple[float, float | None]  # number, and spread where there is one
+_WAYS = {1: " (higher is better)", -1: " (lower is better)", 0: ""}
 KIND_LABELS = {"best": "best grid point", "nested": "nested", "published": "published"}
 
 
@@ -126,3 +138,110 @@ def _tell_absent(wanted: tuple[str, ...], ours: list[Number]) -> list[str]:
         for metric in absent
         if METRICS[metric].needs
     ]
+
+
+# What papers printed ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table or figure of a paper."""
+
+    name: str  # its key
+    source: str  # the paper
+    table: str  # where in it
+    protocol: str  # how it was measured
+    spread: str = ""  # what the numbers after +- are
+    remarks: str = ""  # what to know before comparing
+    # metric -> model -> data set -> (number, spread or None), as printed
+    values: dict[str, dict[str, dict[str, Printed]]] = field(default_factory=dict)
+
+    def number(self, metric: str, model: str, data: str) -> Printed | None:
+        """Return a printed number, None where there is none."""
+        return self.values.get(metric, {}).get(model, {}).get(data)
+
+
+@cache
+def read_published() -> dict[str, PublishedTable]:
+    """Return all tables of published numbers by name."""
+    import yaml
+
+    content = yaml.safe_load(Path(__file__).with_name("published.yaml").read_text())
+    return {name: _table(name, entry) for name, entry in content.items()}
+
+
+def find_published(name: str) -> PublishedTable:
+    """Return one table of published numbers.
+
+    Examples
+    --------
+    >>> from bagwise.bench.tables import find_published
+    >>> find_published("gehler2007-table1").number("error", "T=10C, p* (ALP-SVM)", "tiger")
+    (14.0, None)
+    """
+    tables = read_published()
+    if name not in tables:
+        raise ValueError(f"published: there is no table {name!r}. {suggestion(name, tables)}")
+    return tables[name]
+
+
+def _table(name: str, entry: dict[str, Any]) -> PublishedTable:
+    values = {
+        metric: {model: _read_row(row, part["columns"]) for model, row in part["rows"].items()}
+        for metric, part in entry.pop("values").items()
+    }
+    return PublishedTable(name, values=values, **entry)
+
+
+def _read_row(row: list[Any], columns: list[str]) -> dict[str, Printed]:
+    numbers = zip(columns, row, strict=True)
+    return {data: _number(value) for data, value in numbers if value is not None}
+
+
+def _number(value: Any) -> Printed:
+    return (float(value[0]), float(value[1])) if isinstance(value, list) else (float(value), None)
+
+
+# As files -----------------------------------------------------------------------------------------
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write ``tables.md`` and ``tables.csv``; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    forms = {folder / "tables.md": as_markdown(report), folder / "tables.csv": as_csv(report)}
+    for path, text in forms.items():
+        with writing(path) as file:
+            file.write(text.encode())
+    return list(forms)
+
+
+def as_markdown(report: Report) -> str:
+    """Return the tables as Markdown; a model is named on the first of its lines only."""
+    parts = [f"# {for_markdown(report.title)}", *map(for_markdown, report.notes)]
+    rows = [["model", "selection", *map(for_markdown, report.columns)]]
+    rows.append(["---", "---", *["---:"] * len(report.columns)])
+    for metric, table in groupby(report.numbers, lambda number: number.metric):
+        lines = list(rows)
+        for model, of_model in groupby(table, lambda number: number.model):
+            name = for_markdown(model)
+            for kind, line in groupby(of_model, lambda number: number.kind):
+                shown = {number.data: number.text("**{}**") for number in line}
+                cells = [shown.get(column, "") for column in report.columns]
+                lines.append([name, KIND_LABELS[kind], *cells])
+                name = ""
+        title = for_markdown(METRICS[metric].label + _WAYS[METRICS[metric].better])
+        parts += [f"## {title}", "\n".join("| " + " | ".join(line) + " |" for line in lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def as_csv(report: Report) -> str:
+    """Return every number of the tables, one per line."""
+    out = io.StringIO()
+    names = [field.name for field in fields(Number)]
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for number in report.numbers:
+        points = "" if number.points is None else json.dumps(number.points)
+        cells = {**asdict(number), "points": points}
+        writer.writerow({name: for_spreadsheet(cell) for name, cell in cells.items()})
+    return out.getvalue()

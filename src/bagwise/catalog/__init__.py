@@ -7,7 +7,7 @@ imported when asked for, so that the catalog may list whatever lies above it.
 
 from __future__ import annotations
 
-from bagwise.catalog.entries import ENTRIES
+from bagwise.catalog.entries import ENTRIES, OF_TASKS
 from bagwise.catalog.entry import (
     EVERY,
     Entry,
@@ -20,7 +20,6 @@ from bagwise.catalog.entry import (
     rank_cost,
     usual_grid,
 )
-from bagwise.catalog.tasks import OF_TASKS
 
 __all__ = [
     "ENTRIES",

@@ -1,13 +1,23 @@
-"""All estimators, in the order of docs/methods.md. A new one adds an entry here."""
+"""All estimators, first of classes in the order of docs/methods.md. A new one adds an entry."""
 
 from __future__ import annotations
 
 from bagwise.catalog.entry import USUAL_GRID, entry, name
 
-RANDOM_DRAWS = {
+
+def _of_weights(reason: str) -> dict[str, str]:
+    """Return scikit-learn's two checks of weights, with the reason why they fail."""
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+
+
+_RANDOM_DRAWS = {
     "check_order_of_bags": "which bags are drawn depends on their order",
-    "check_sample_weight_equivalence_on_dense_data": "draws are random, whatever the weights",
-    "check_sample_weight_equivalence_on_sparse_data": "draws are random, whatever the weights",
+    **_of_weights("draws are random, whatever the weights"),
+}
+_RANDOM_WORDS = {
+    **_RANDOM_DRAWS,
+    "check_order_of_instances": "which instances the words begin at depends on their order",
 }
 _FOLDS_FOLLOW_ORDER = {"check_order_of_bags": "the folds follow the order of the bags"}
 # Pools that grew in another order agree only as far as the relaxation was solved; the calibrated
@@ -106,11 +116,7 @@ ENTRIES = (
         name("EM-DD", "zhang2001", "the same point, found by expectation-maximization"),
         pairwise=True,
         checked={"n_init": 2},
-        fails={
-            f"check_sample_weight_equivalence_on_{kind}_data": "where the likelihood is flat, "
-            "rounding decides where a search ends"
-            for kind in ("dense", "sparse")
-        },
+        fails=_of_weights("where the likelihood is flat, rounding decides where a search ends"),
         cost=5),
     entry("bagwise.models.miles.MILES",
         name("MILES", "chen2006", "a few telling instances, found by similarity to all of them"),
@@ -139,10 +145,7 @@ ENTRIES = (
             "bags in which kinds of instances occur together, as cell types in a sample"),
         grid={"C": (1.0, 10.0, 100.0)},
         checked={"n_words": 8, "C": 10.0},
-        fails={
-            **RANDOM_DRAWS,
-            "check_order_of_instances": "which instances the words begin at depends on their order",
-        },
+        fails=_RANDOM_WORDS,
         cost=2),
     entry("bagwise.models.bagkernel.BagKernelSVC",
         name("MI-Kernel", "gaertner2002",
@@ -192,7 +195,7 @@ ENTRIES = (
         name("Bagging", "breiman1996", "bootstrap ensemble of any bag estimator"),
         pairwise=True,
         checked={"n_estimators": 3},
-        fails=RANDOM_DRAWS,
+        fails=_RANDOM_DRAWS,
         cost=4),
     entry("bagwise.models.parts.PartClassifier",
         variants=[{"combine": "max"}]),
@@ -201,5 +204,80 @@ ENTRIES = (
         needs="inner folds of its own for every model it tries",
         checked={"models": ["MI-SVM", "SimpleMI"], "cv": 2, "probability": False},
         fails=_FOLDS_FOLLOW_ORDER),
+)
+
+OF_TASKS = (
+    entry("bagwise.models.witness_regressor.WitnessRegressor",
+        name("WitnessRegressor", "ray2001", "one instance, the largest, has the number of the bag"),
+        task="numbers",
+        variants=[{"kernel": "linear", "aggregate": "min"}, {"epsilon": 0.1},
+            {"loss": "epsilon_insensitive", "epsilon": 0.05, "kernel": "linear"}],
+        cost=2),
+    entry("bagwise.models.meansvc.MeanRegressor",
+        name("MeanRegressor", "dong2006", "quick baseline: ridge regression on the mean"),
+        task="numbers",
+        variants=[{"kernel": "linear"}, {"epsilon": 0.1}]),
+    entry("bagwise.models.statistics.StatisticsForestRegressor",
+        name("StatisticsForestRegressor", "geurts2006",
+            "trees on quantiles of each feature in the bag"),
+        task="numbers",
+        checked={"n_estimators": 10},
+        fails=_of_weights("leaves count bags, not weights"),
+        cost=5),
+    entry("bagwise.models.composition.CompositionRegressor",
+        name("CompositionRegressor", "csurka2004", "how much of each kind of instance a bag has"),
+        task="numbers",
+        grid={"C": (1.0, 10.0, 100.0)},
+        checked={"n_words": 8, "C": 10.0},
+        fails={
+            **_RANDOM_WORDS,
+            "check_regressors_train": "eight words say little of a plain table",
+        },
+        cost=2),
+    entry("bagwise.models.bagkernel.BagKernelRegressor",
+        name("BagKernelRegressor", "gaertner2002",
+            "bags compared by the mean kernel of their instances"),
+        name("DistributionRegressor", "szabo2016",
+            "a Gaussian kernel of the distances between bags as distributions",
+            bag_kernel="distribution"),
+        task="numbers",
+        pairwise=True,
+        variants=[{"bag_kernel": "statistics"}, {"bag_kernel": "distribution"}],
+        cost=1),
+    entry("bagwise.model_selection.auto.regressor.AutoBagRegressor",
+        name("auto-numbers", "wolpert1992", "many regressors tried, the best of them combined"),
+        task="numbers",
+        needs="inner folds of its own for every model it tries",
+        checked={"models": ["MeanRegressor", "WitnessRegressor"], "cv": 2},
+        fails=_FOLDS_FOLLOW_ORDER),
+    entry("bagwise.models.ordinal.OrdinalBagClassifier",
+        name("OrdinalBagClassifier", "frank2001",
+            "any bag classifier at every threshold between grades"),
+        task="grades",
+        needs="an estimator, by whose name it is compared",
+        checked={"rule": "mode"},  # scikit-learn asks that the most probable class is predicted
+        fails={
+            "check_order_of_bags": "the folds of the calibration follow the order of the bags",
+            **_of_weights("repeated bags move the folds"),
+        },
+        cost=4),
+    entry("bagwise.models.survival.BagSurvival",
+        name("BagSurvival", "vock2016",
+            "any bag classifier at several landmark times, weighted for censoring"),
+        task="times",
+        needs="an estimator, by whose name it is compared",
+        checked={"times": 2},
+        cost=4),
+    entry("bagwise.models.survival.CoxBag",
+        name("CoxBag", "cox1972", "proportional hazards of the mean of a bag"),
+        task="times",
+        grid={"alpha": (1.0, 10.0, 100.0)},
+        variants=[{"embedding": "statistics"}, {"embedding": "composition", "n_words": 4}]),
+    entry("bagwise.model_selection.auto.survival.AutoBagSurvival",
+        name("auto-times", "wolpert1992",
+            "landmark models and Cox's models tried, the best of them combined"),
+        task="times",
+        needs="inner folds of its own for every model it tries",
+        checked={"models": ["CoxBag"], "cv": 2}),
 )
 # fmt: on

@@ -104,8 +104,7 @@ def _run(spec: Any, out: Path, jobs: int) -> Any:
 
 def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool) -> None:
     """Write the tables into a folder, and print them."""
-    from bagwise.bench.export import as_markdown, write_report
-    from bagwise.bench.tables import make_report
+    from bagwise.bench.tables import as_markdown, make_report, write_report
 
     report = make_report(plan, metrics)
     paths = write_report(report, out)

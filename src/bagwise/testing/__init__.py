@@ -6,8 +6,12 @@ from bagwise.testing.assumptions import (
     make_assumption_test,
     score_assumption_test,
 )
-from bagwise.testing.registry import estimators, expected_failed_checks
-from bagwise.testing.runner import bag_checks, check_bag_estimator
+from bagwise.testing.runner import (
+    bag_checks,
+    check_bag_estimator,
+    estimators,
+    expected_failed_checks,
+)
 
 __all__ = [
     "ASSUMPTION_TESTS",

@@ -1,4 +1,8 @@
-"""Run all checks that apply to a bag estimator."""
+"""The listed estimators, and all checks that apply to one.
+
+What an estimator cannot do is said by its own tags (`bagwise.estimators.tags.BagTags`); a check
+that it is known to fail is named in the catalog, with the reason.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ from typing import Any
 
 from sklearn.base import clone
 
-from bagwise.testing import _calibration, _contract, _inputs, _invariances
+from bagwise.catalog import EVERY, entry_of
+from bagwise.testing import _contract, _invariances
 from bagwise.testing._problems import Check, facts_of
 
 # Every function of these modules whose name starts with "check_", in order.
 ALL_CHECKS: list[Check] = [
     check
-    for module in (_inputs, _invariances, _contract, _calibration)
+    for module in (_invariances, _contract)
     for name, check in vars(module).items()
     if name.startswith("check_")
 ]
@@ -109,3 +114,58 @@ def _run(check: Check, estimator: Any, reason: str | None) -> dict[str, Any]:
         "exception": caught,
         "expected_to_fail_reason": reason,
     }
+
+
+def estimators(*, sklearn: bool = False, task: str = "classes") -> list[Any]:
+    """Return every listed estimator in each form that is checked.
+
+    Parameters
+    ----------
+    sklearn : bool, default=False
+        Only the forms that scikit-learn's ``check_estimator`` runs over: one per class.
+    task : {"classes", "numbers", "grades", "times"}, default="classes"
+        What the labels of their bags are.
+
+    Returns
+    -------
+    list of bag estimators
+        Not fitted.
+
+    Examples
+    --------
+    >>> from bagwise.testing import estimators
+    >>> estimators(sklearn=True)[0]
+    InstanceSVC()
+    """
+    return [
+        entry.build(**params)
+        for entry in EVERY
+        if entry.task == task
+        for params in (entry.checked, *([] if sklearn else entry.variants))
+    ]
+
+
+def expected_failed_checks(estimator: Any) -> dict[str, str]:
+    """Name the checks, scikit-learn's or ours, that an estimator is known to fail.
+
+    Parameters
+    ----------
+    estimator : BagClassifier
+        A listed estimator.
+
+    Returns
+    -------
+    dict of str to str
+        Names of checks and reasons, for ``check_estimator`` or `check_bag_estimator`.
+
+    Examples
+    --------
+    >>> from bagwise import LabelSVC
+    >>> from bagwise.testing import expected_failed_checks
+    >>> expected_failed_checks(LabelSVC())
+    {}
+    """
+    entry = entry_of(estimator)
+    if entry is None or repr(entry.build(**entry.checked)) != repr(estimator):
+        return {}
+    return entry.fails
