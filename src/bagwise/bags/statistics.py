@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
@@ -45,7 +45,9 @@ def check_statistics(statistics: Any) -> tuple[str, ...]:
 
 
 def _level(name: Any) -> float | None:
-    """Return the level of a quantile, None for what is none."""
+    """Return the level of a quantile, such as the minimum; None for what is none."""
+    if name in ("min", "max"):
+        return float(name == "max")
     if not isinstance(name, str) or not name.startswith("q"):
         return None
     try:
@@ -89,8 +91,6 @@ _DENSE: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 _SPARSE: dict[str, Callable[[Any], Array]] = {
-    "min": lambda X: min_max_axis(X, axis=0)[0],
-    "max": lambda X: min_max_axis(X, axis=0)[1],
     "mean": lambda X: mean_variance_axis(X, axis=0)[0],
     "std": lambda X: np.sqrt(mean_variance_axis(X, axis=0)[1]),
 }
@@ -141,10 +141,16 @@ def statistics_without_each(bags: Bags, names: Sequence[str]) -> Iterator[tuple[
     for first, last in _blocks(bags.offsets, at_once):
         begin, end = bags.offsets[first], bags.offsets[last]
         X = np.asarray(bags.X[begin:end], dtype=np.float64)
-        offsets = bags.offsets[first : last + 1] - begin
-        for row in range(0, len(X), at_once):  # one bag may have more rows
-            part = _without_each(X, offsets, names, slice(row, row + at_once))
-            yield slice(begin + row, begin + row + len(part)), part
+        if last - first == 1:  # one bag may have more rows
+            compute = _without_each(X[None], names)
+            for row in range(0, len(X), at_once):
+                part = compute(slice(row, row + at_once))[0]
+                yield slice(begin + row, begin + row + len(part)), part
+            continue
+        found = np.empty((len(X), sum(_widths(names, bags.n_features))))
+        for members in equal_sizes(bags.offsets[first : last + 1] - begin, bags.n_features):
+            found[members] = _without_each(X[members], names)(slice(None))
+        yield slice(begin, end), found
 
 
 def _blocks(offsets: Array, at_once: int) -> Iterator[tuple[int, int]]:
@@ -156,32 +162,66 @@ def _blocks(offsets: Array, at_once: int) -> Iterator[tuple[int, int]]:
         first = max(first + 1, last)
 
 
-def _without_each(X: Array, offsets: Array, names: Sequence[str], rows: slice) -> Array:
-    """Return the statistics of bags without each of these rows, side by side."""
-    from bagwise.bags import _without
+def _without_each(X: Array, names: Sequence[str]) -> Callable[[slice], Array]:
+    """Return what computes the statistics of bags without each of some rows, side by side.
 
-    starts = np.cumsum([0, *_widths(names, X.shape[1])])
-    out = np.empty((len(range(*rows.indices(len(X)))), starts[-1]))
-    column, given = dict(zip(names, starts[:-1], strict=True)), (X, offsets, rows.start)
-    if "mean" in column or "std" in column:
-        _without.moments_of_others(*given, column.get("mean", -1), column.get("std", -1), out)
-    for name, sign in (("min", 1.0), ("max", -1.0)):
-        if name in column:
-            _without.least_of_others(*given, sign, column[name], out)
-    levels = {name: _level(name) for name in column if _level(name) is not None}
-    if levels:
-        columns, ordered = np.array([column[name] for name in levels]), np.empty_like(X)
-        for members in equal_sizes(offsets, X.shape[1]):
-            ordered[members] = np.sort(X[members], axis=1)
-        values = np.array(list(levels.values()))
-        _without.quantiles_of_others(*given, ordered, values, columns, out)
-    if "size" in column:
-        sizes = expand(np.maximum(1, np.diff(offsets) - 1), offsets)
-        out[:, column["size"]] = sizes[rows]
-    for name, start, stop in zip(names, starts[:-1], starts[1:], strict=True):
-        if start != column[name]:  # named twice
-            out[:, start:stop] = out[:, column[name] : column[name] + stop - start]
-    return out
+    ``X`` has the shape (n_bags, size, n_features). Nothing is subtracted from a total: what is
+    before an instance and what is after it are put together.
+    """
+    size = X.shape[1]
+    levels = {name: level for name in names if (level := _level(name)) is not None}
+    ordered = np.sort(X, axis=1) if levels else X
+    has_moments = not {"mean", "std"}.isdisjoint(names)
+    before = _moments_before(X) if has_moments else None
+    after = _moments_before(X[:, ::-1])[:, :, ::-1] if has_moments else None
+
+    def compute(rows: slice) -> Array:
+        own, place = X[:, rows], np.arange(size)[rows, None]
+        found = {name: _quantile_of_others(own, ordered, levels[name]) for name in levels}
+        found["size"] = np.full((*own.shape[:2], 1), max(1.0, size - 1.0))
+        if before is not None and after is not None:
+            sides = before[:, :, rows], after[:, :, rows]
+            found["mean"], found["std"] = _moments_of_others(own, *sides, place, size)
+        return np.concatenate([found[name] for name in names], axis=2)
+
+    return compute
+
+
+def _moments_before(X: Array) -> Array:
+    """Return means and sums of squared deviations of the rows before each row of every bag."""
+    moments = np.zeros((2, *X.shape))
+    for k in range(1, X.shape[1]):
+        mean, square = moments[:, :, k - 1]
+        apart = X[:, k - 1] - mean
+        added = apart * (1.0 / k)
+        moments[:, :, k] = mean + added, square + apart * (apart - added)
+    return moments
+
+
+def _moments_of_others(
+    X: Array, before: Array, after: Array, place: Array, size: int
+) -> tuple[Array, Array]:
+    """Return means and standard deviations, merged from both sides (Chan et al. 1983).
+
+    The variance loses no digits, and is exactly 0 where the others are all equal.
+    """
+    share, apart = (size - 1 - place) / max(1, size - 1), after[0] - before[0]
+    squares = before[1] + after[1] + share * place * apart**2
+    mean = before[0] + share * apart if size > 1 else X
+    return mean, np.sqrt(squares / max(1, size - 1))
+
+
+def _quantile_of_others(values: Array, ordered: Array, level: float) -> Array:
+    last = ordered.shape[1] - 1
+    place = level * max(0, last - 1)
+    low = int(place)
+
+    def entry(k: int) -> Array:  # where the row is before a place, the next entry is there
+        here, after = ordered[:, [k]], ordered[:, [min(k + 1, last)]]
+        return np.where(values <= here, after, here)
+
+    share = place - low
+    return (1 - share) * entry(low) + share * entry(min(low + 1, max(0, last - 1)))
 
 
 def _widths(names: Sequence[str], n_features: int) -> list[int]:
@@ -193,7 +233,7 @@ def _sparse_without_each(X: Any, names: Sequence[str]) -> Any:
     block = X[:, used].toarray().astype(np.float64)
     if not len(used):
         block = np.zeros((n, 1))  # for the size
-    rows, columns, start = _without_each(block, np.array([0, n]), names, slice(0, n)), [], 0
+    rows, columns, start = _without_each(block[None], names)(slice(None))[0], [], 0
     for name, width in zip(names, _widths(names, block.shape[1]), strict=True):
         values, start = rows[:, start : start + width], start + width
         if name == "size":
