@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.special import expit, logsumexp
 
-from bagwise.assumptions import (
-    AtLeastPotential,
-    BinnedPotential,
-    CountPosterior,
-    posterior as module,
-)
+from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountPosterior, CountPotential
 from reference.potentials import POTENTIALS, enumerate_labelings
 
 
@@ -89,16 +84,28 @@ def test_scores_far_out_of_range_stay_finite(potential):
     assert ((found.marginals >= 0) & (found.marginals <= 1)).all()
 
 
-# Tilted sums -------------------------------------------------------------------------------------
+# Larger bags -------------------------------------------------------------------------------------
 
-BY_PIECES = [AtLeastPotential(0.3), AtLeastPotential(1.0), BinnedPotential(1), BinnedPotential(5)]
+
+class Own(CountPotential):
+    """A number for every count; the last one is worth more than all scores."""
+
+    def table(self, size):
+        count = np.arange(size + 1)
+        falling = -np.abs(count - [[0], [size / 2]])
+        return np.where(count == size, [[2000.0], [-np.inf]], falling)
+
+
+RULES = [AtLeastPotential(0.3), AtLeastPotential(1.0), BinnedPotential(1), BinnedPotential(5)]
+RULES.append(Own())
 SHAPES = [(0.0, 0.0), (1.0, 0.0), (1.0, -6.0), (5.0, 20.0), (60.0, 0.0)]  # spread and mean
 
 
 def precise(scores, potential, weights):
     """Return log Z and P(y_i = 1) of either side by recursion over instances, in 60 digits."""
     size, digits = len(scores), [Decimal(float(score)) for score in scores]
-    prior = np.array(potential.table(size)) + weights[np.array(potential.bins(size))]
+    learned = np.append(weights, 0.0)
+    prior = np.array(potential.table(size)) + learned[np.array(potential.bins(size))]
 
     def polynomial(factors):
         sums = [Decimal(1)]
@@ -120,72 +127,46 @@ def precise(scores, potential, weights):
         return np.array([float(value.ln()) for value in total]), chance
 
 
-@pytest.mark.parametrize("potential", BY_PIECES, ids=str)
+@pytest.mark.parametrize("potential", RULES, ids=str)
 @pytest.mark.parametrize(("spread", "mean"), SHAPES)
-def test_tilted_sums_equal_those_in_sixty_digits(potential, spread, mean):
+def test_sums_equal_those_in_sixty_digits(potential, spread, mean):
     rng = np.random.default_rng(0)
     scores, weights = mean + spread * rng.normal(size=24), rng.normal(size=potential.n_weights)
-    posterior = forced(potential, np.array([0, 24]))
+    posterior = CountPosterior(potential, np.array([0, 24]))
     found = posterior.of(scores[None], weights[None])
     total, chance = precise(scores, potential, weights)
     np.testing.assert_allclose(found.log_sum[0, :, 0], total, rtol=1e-14, atol=1e-12)
     np.testing.assert_allclose(found.marginals[0], chance, rtol=2e-11, atol=1e-300)
 
 
-def forced(potential, offsets):
-    """Return sums by pieces, whatever the size of the bags."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_COUNTS_PER_PIECE", 0)
-        return CountPosterior(potential, offsets)
-
-
-def by_tree(potential, offsets):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_COUNTS_PER_PIECE", 10**9)
-        return CountPosterior(potential, offsets)
-
-
-@pytest.mark.parametrize("potential", [*POTENTIALS, *BY_PIECES], ids=str)
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 11])
-def test_tilted_sums_of_small_bags_equal_enumeration(potential, size, monkeypatch):
-    monkeypatch.setattr(module, "_COUNTS_PER_PIECE", 0)
-    rng = np.random.default_rng(size)
-    for scale in (0.0, 1.0, 30.0, 300.0):
-        check_bag(scale * rng.normal(size=size), potential, rng.normal(size=potential.n_weights))
-
-
-@pytest.mark.parametrize("potential", BY_PIECES, ids=str)
+@pytest.mark.parametrize("potential", RULES, ids=str)
 @pytest.mark.parametrize(("spread", "mean"), SHAPES)
-def test_both_ways_agree_on_bags_of_hundreds(potential, spread, mean):
-    rng, offsets = np.random.default_rng(1), np.array([0, 3, 403, 473, 1000])
-    scores = mean + spread * rng.normal(size=(2, 1000))
+def test_sums_of_hundreds_equal_a_recursion_over_counts(potential, spread, mean):
+    rng, offsets = np.random.default_rng(1), np.array([0, 3, 403, 473])
+    scores = mean + spread * rng.normal(size=(2, 473))
     weights = 3 * rng.normal(size=(2, potential.n_weights))
-    tilted, tree = forced(potential, offsets), by_tree(potential, offsets)
-    assert len(tilted.tilted) > 0
-    assert len(tree.tilted) == 0
-    found, expected = tilted.of(scores, weights), tree.of(scores, weights)
-    np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=1e-14, atol=1e-10)
-    np.testing.assert_allclose(found.marginals, expected.marginals, atol=1e-10)
-    alone = tilted.of(scores, weights, marginals=False)
+    posterior = CountPosterior(potential, offsets)
+    found = posterior.of(scores, weights)
+    for model, bag in np.ndindex(2, 3):
+        own = scores[model, offsets[bag] : offsets[bag + 1]]
+        sums = np.zeros(1)
+        for score in own:
+            ends = [sums, [-np.inf]], [[-np.inf], sums + score]
+            sums = np.logaddexp(*(np.concatenate(end) for end in ends))
+        learned = np.append(weights[model], 0.0)[np.array(potential.bins(len(own)))]
+        expected = logsumexp(potential.table(len(own)) + learned + sums, axis=1)
+        np.testing.assert_allclose(found.log_sum[model, :, bag], expected, rtol=1e-13, atol=1e-10)
+    assert ((found.marginals >= 0) & (found.marginals <= 1)).all()
+    alone = posterior.of(scores, weights, marginals=False)
     np.testing.assert_array_equal(alone.log_sum, found.log_sum)
 
 
-def test_known_counts_are_tilted_too():
+def test_known_counts_are_those_of_the_posteriors():
     rng, offsets, counts = np.random.default_rng(0), np.array([0, 300, 700]), np.array([3, 390])
     scores = rng.normal(size=(1, 700))
     posterior = CountPosterior.of_known_counts(counts, offsets)
-    assert posterior.tilted.tolist() == [1]  # few counts: the first is known after three of them
     found = posterior.of(scores, np.empty((1, 0)))
     for bag, count in enumerate(counts):
         rows = slice(offsets[bag], offsets[bag + 1])
         assert found.marginals[0, 1, rows].sum() == pytest.approx(count, rel=1e-12)
         np.testing.assert_allclose(found.marginals[0, 0, rows], expit(scores[0, rows]), rtol=1e-12)
-
-
-def test_a_number_for_every_count_is_summed_by_the_tree():
-    class Own:
-        def table(self, size):
-            return -np.abs(np.arange(size + 1) - [[0], [size / 2]])
-
-    posterior = CountPosterior(Own(), np.array([0, 200]))
-    assert posterior.others.tolist() == [0]
