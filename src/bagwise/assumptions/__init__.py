@@ -2,7 +2,7 @@
 
 `hard` rules give each instance a label, `soft` ones a probability at a temperature, and count
 potentials (`count`) score every possible number of positives; `inference` finds the best labeling
-under a potential and `posterior` sums over all of them.
+under a potential and sums over all of them.
 """
 
 from bagwise.assumptions.count import (
@@ -11,8 +11,12 @@ from bagwise.assumptions.count import (
     CountPotential,
     as_potential,
 )
-from bagwise.assumptions.inference import BestLabelings, CountInference
-from bagwise.assumptions.posterior import CountPosterior, Posteriors
+from bagwise.assumptions.inference import (
+    BestLabelings,
+    CountInference,
+    CountPosterior,
+    Posteriors,
+)
 from bagwise.assumptions.rules import (
     NO_FACTS,
     Assumption,
