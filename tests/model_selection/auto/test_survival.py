@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bagwise import AutoBagSurvival, Bags, BagSurvival, CoxBag
+from bagwise.bags.statistics import statistics
 from bagwise.model_selection.auto.survival import HazardEnsemble, fit_hazard
 from bagwise.solvers.cox import cox_loss, solve_cox
 from bagwise.times import Times, is_ranked
@@ -29,6 +30,14 @@ def test_the_model_that_is_right_has_most_weight(decides, kind):
     assert np.all(np.diff(survival, axis=1) <= 0)
     board = model.leaderboard_
     assert np.all((board["low"] <= board["harrell_c"]) & (board["harrell_c"] <= board["high"]))
+
+
+def test_covariates_rank_bags_where_instances_cannot():
+    bags, y = planted(np.mean)
+    known = bags.replace(X=np.ones_like(bags.X), bag_features=statistics(bags, ["mean"]))
+    model = AutoBagSurvival(models=[CoxBag()], covariates=True, random_state=0).fit(known, y)
+    assert "covariates" in model.names_
+    assert model.score(known, y) > 0.7
 
 
 def test_risks_that_fall_with_the_hazard_are_left_out_and_noise_is_said():

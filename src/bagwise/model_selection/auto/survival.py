@@ -15,6 +15,8 @@ right where one instance does.
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 
 from bagwise._typing import Array
@@ -23,7 +25,8 @@ from bagwise.crossfit.scores import deviation, find_fences
 from bagwise.model_selection.auto.base import AutoModel
 from bagwise.model_selection.auto.blend import Ensemble, Risk, Sigmoid
 from bagwise.model_selection.auto.portfolio import OF_TIMES
-from bagwise.models.survival import TimesModel
+from bagwise.models.statistics import StatisticsLogistic
+from bagwise.models.survival import BagSurvival, TimesModel
 from bagwise.solvers.cox import cox_baseline, cox_loss, solve_cox
 from bagwise.times import Times, check_times, concordance, is_ranked
 from bagwise.tolerances import COARSE
@@ -102,6 +105,9 @@ class AutoBagSurvival(AutoModel, TimesModel):
     """
 
     _portfolio, _ensemble, _metric = OF_TIMES, HazardEnsemble, "harrell_c"
+    _covariate_models: ClassVar[dict[str, Any]] = {
+        "covariates": BagSurvival(estimator=StatisticsLogistic(statistics="none", covariates=True))
+    }
 
     def _fit_labels(self, bags: Bags, y: Times, weight: Array) -> None:
         if not is_ranked(y):
