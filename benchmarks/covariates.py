@@ -31,6 +31,7 @@ from bagwise import (
     StatisticsLogistic,
     WitnessSVC,
 )
+from options import find_commit
 
 DRAWS, TRAIN, TEST = 5, 150, 400
 MIXTURES = {  # weights of: a witness, all instances, age, stage
@@ -105,8 +106,8 @@ def main(path):
         means[3] += f" ({rows[:, 3].std(ddof=1) / np.sqrt(DRAWS):.1f})"
         lines.append(f"| {name} | " + " | ".join(means) + " |")
         print(lines[-1], flush=True)
-    title = "# Covariates beside instances"
-    Path(path).write_text("\n\n".join([title, intro, "\n".join(lines)]) + "\n")
+    title, commit = "# Covariates beside instances", f"Measured at commit {find_commit()}."
+    Path(path).write_text("\n\n".join([title, intro, commit, "\n".join(lines)]) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Options of the benchmarks' command lines, from their default values; rows that are kept."""
+"""What benchmarks share: options from default values, the commit for pages, rows that are kept."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,12 @@ def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
         else:
             parser.add_argument(flag, type=type(default), default=default)
     return parser.parse_args()
+
+
+def find_commit() -> str:
+    """Return the short hash of the commit that is checked out in the benchmark's repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def kept(path: Path, cells: Iterable[Any], work: Callable[..., str], n_jobs: int) -> Iterator[str]:

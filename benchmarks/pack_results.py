@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import lzma
-import subprocess
 from pathlib import Path
 from typing import Any
+
+from options import find_commit
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 
@@ -30,9 +31,8 @@ def shorten(value: Any) -> Any:
 
 def pack(path: Path) -> None:
     """Write the records of a file to its packed form, and remove the file."""
-    packed, command = path.with_name(f"{path.name}.xz"), f"bagwise bench {path.parent.name}"
-    head = {"cwd": path.parent, "capture_output": True, "text": True, "check": True}
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], **head).stdout.strip()
+    packed, commit = path.with_name(f"{path.name}.xz"), find_commit()
+    command = f"bagwise bench {path.parent.name}"
     before = lzma.decompress(packed.read_bytes()) if packed.exists() else b""
     note = json.dumps({"packed": {"command": command, "commit": commit}}).encode() + b"\n"
     lines = (before + path.read_bytes() + note).splitlines()

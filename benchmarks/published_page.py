@@ -16,7 +16,6 @@ were measured on other machines and are not judged.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from bagwise.bench.aggregate import Number, numbers
 from bagwise.bench.measures import METRICS
 from bagwise.bench.run import read_plan
 from bagwise.bench.tables import PublishedTable, read_published
+from options import find_commit
 
 RESULTS = Path("docs/results")
 THEIRS, BEST, NESTING = "their protocol", "best effort", "nested"
@@ -260,9 +260,10 @@ def round_costs() -> list[str]:
 
 
 def page(found: list[Cell]) -> str:
-    asked = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    columns = (THEIRS, BEST)
+    columns, command = (
+        (THEIRS, BEST),
+        "python benchmarks/published_page.py docs/results/published.md",
+    )
     counts = [Counter(cell.verdict(column) for cell in found) for column in columns]
     head = [f"| verdict | {' | '.join(columns)} |", "|---|---:|---:|"]
     head += [f"| {name} | {' | '.join(str(c[name]) for c in counts)} |" for name in VERDICTS]
@@ -273,7 +274,7 @@ def page(found: list[Cell]) -> str:
         table.append(f"| {column} | {numbers} |")
     lines = [
         "# Every published number, with ours beside it",
-        f"`python benchmarks/published_page.py docs/results/published.md` at commit {commit}",
+        f"`{command}` at commit {find_commit()}",
         __doc__.split("\n\n", 2)[2].strip(),
         "\n".join([*head, f"| all | {' | '.join([str(len(found))] * 2)} |"]),
         RATES.strip(),

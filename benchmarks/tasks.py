@@ -23,7 +23,6 @@ is 1.5 times the standardized largest f, or mean f; exponential censoring of abo
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -51,6 +50,7 @@ from bagwise import (
 )
 from bagwise.measures import evaluate_times, quadratic_kappa, r2
 from bagwise.times import Times, concordance, kaplan_meier
+from options import find_commit
 from timing import one_thread
 
 SEEDS = {"numbers": range(100, 103), "grades": range(2), "times": range(2)}
@@ -381,8 +381,7 @@ PARTS = {
 def main():
     page, only = Path(sys.argv[1]), sys.argv[2:]
     old = page.read_text().split("## ")[1:] if only else [""] * len(PARTS)
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    commit, parts = f"commit {git.stdout.strip()}", []
+    commit, parts = f"commit {find_commit()}", []
     for (name, (measure, text)), before in zip(PARTS.items(), old, strict=True):
         seeds = f"seeds {SEEDS[name].start} to {SEEDS[name].stop - 1}"
         made = not only or name in only

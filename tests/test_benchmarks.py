@@ -47,6 +47,15 @@ def test_what_benchmarks_name_is_there(path):
     assert missing_names(path.read_text()) == []
 
 
+def test_a_page_of_an_unknown_commit_is_listed_by_it(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(FILES[0].parent)
+    describe, page = importlib.import_module("stale_pages").describe, tmp_path / "page.md"
+    page.write_text("`python benchmarks/auto.py` at commit 0000000")
+    assert describe(page)[1].endswith("page.md: 0000000 is no commit of this repository")
+    page.write_text("`python benchmarks/auto.py` at some time")
+    assert describe(page)[1].endswith("page.md: names no commit")
+
+
 def test_missing_names_are_found():
     source = "from bagwise import io, nothing\nfrom bagwise.rows import host\n"
     source += "io.read\nhost._Pending\n"
