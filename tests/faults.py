@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from bagwise.io import _atomic
+from bagwise.io import _files
 
 __all__ = ["after_every_fault", "count_calls", "faulty", "snapshot", "strays"]
 
@@ -75,7 +75,7 @@ def faulty(folder: Path, at: int = 0, fault: int | str = "kill"):
         patch.setattr(os, "fsync", counted(lambda number: None))  # no test pulls the plug
         for name in ("replace", "rename", "mkdir"):
             patch.setattr(os, name, counted(getattr(os, name)))
-        patch.setattr(_atomic, "_swap", counted(_atomic._swap))
+        patch.setattr(_files, "_swap", counted(_files._swap))
         yield counter
 
 

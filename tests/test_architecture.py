@@ -137,7 +137,7 @@ def test_imports_point_downwards():
     ("part", "source", "n_wrong"),
     [
         ("solvers", "from bagwise.problems import Problem", 0),
-        ("solvers", "from bagwise.solvers.solution import Solution", 0),
+        ("solvers", "from bagwise.solvers.newton import solve", 0),
         ("solvers", "from bagwise.models.mica import MICA", 1),
         ("solvers", "import bagwise.models.mica as mica", 1),
         ("solvers", "def f():\n    from bagwise.models import MICA", 1),

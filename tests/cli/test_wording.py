@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bagwise import Bags, MarkovNetworkClassifier, OptimalMarginSVC, Pool, WitnessSVC
 from bagwise.cli.output import reword
 from bagwise.crossfit import folds
-from bagwise.designs.ridge import factor_in_place
+from bagwise.designs.base import factor_in_place
 from bagwise.errors import message_of
 from bagwise.io import read, write
 from bagwise.solvers.mirror_prox import mirror_prox

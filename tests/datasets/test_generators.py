@@ -14,7 +14,7 @@ from bagwise.datasets import (
     make_slide_bags,
     make_toy2d,
 )
-from bagwise.io import _limits
+from bagwise.io import _files
 
 SETTINGS = settings(max_examples=25, deadline=None)
 SEEDS = st.integers(0, 2**31)
@@ -68,7 +68,7 @@ def test_one_conformation_of_an_active_molecule_fits():
 
 def test_gaussian_blocks_change_nothing(monkeypatch):
     whole, _ = make_gaussian_bags(n_bags=50, n_features=7)
-    monkeypatch.setattr(_limits, "BLOCK_BYTES", 800)
+    monkeypatch.setattr(_files, "BLOCK_BYTES", 800)
     blocked, _ = make_gaussian_bags(n_bags=50, n_features=7)
     np.testing.assert_array_equal(whole.X, blocked.X)
 

@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bagwise.designs import Gram
+from bagwise.designs.base import solve_dual
 from bagwise.designs.gram import PreparedInverse
-from bagwise.designs.ridge import solve_dual
 from reference.ridge import MIX, N, check_ridge, curvature_and_target, rows
 
 

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags
-from bagwise.io import _limits
+from bagwise.io import _files
 from bagwise.io.findings import find_numbers, guess_roles, has_decimal_commas, look_at, read_table
 
 
@@ -22,7 +22,7 @@ def flawed(store=np.asarray):
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("block", [1, 1 << 20])
 def test_defects_are_found(store, block, monkeypatch):
-    monkeypatch.setattr(_limits, "BLOCK_BYTES", block)
+    monkeypatch.setattr(_files, "BLOCK_BYTES", block)
     found = look_at(flawed(store), ["x", "y", "x", "x"])
     assert (found.n_bags, found.n_instances, found.n_features) == (4, 12, 4)
     assert found.sizes == (3, 3, 3)

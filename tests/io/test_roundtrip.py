@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from bag_helpers import assert_same_bags, full_bags
 from bagwise import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.io import _limits, read, write
+from bagwise.io import _files, read, write
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("h5py")
@@ -152,7 +152,7 @@ def test_what_was_written_comes_back(trip, tmp_path_factory):
 )
 @pytest.mark.parametrize("store", [np.asarray, np.asfortranarray, sp.csr_array])
 def test_small_blocks_change_nothing(name, written, store, tmp_path, monkeypatch):
-    monkeypatch.setattr(_limits, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(_files, "BLOCK_BYTES", 64)
     bags, y = full_bags([1, 2, 40, 1], store), np.array([0, 1, 0, 1])
     if name in ("b.data", "b.svm"):
         bags = Bags(bags.X, bags.offsets, ids=bags.ids, instance_ids=bags.instance_ids)

@@ -31,7 +31,7 @@ from bagwise import (
     StatisticsSVC,
     WitnessSVC,
 )
-from bagwise.designs.ridge import solve_primal
+from bagwise.designs.base import solve_primal
 from reference.penalized import band_optimum
 
 Y = np.arange(40) % 2

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 import bagwise
 from bagwise import Graph, WitnessSVC
 from bagwise.io import FormatError
-from bagwise.io._limits import read_npy
+from bagwise.io._files import read_npy
 from bagwise.persistence import UnsavableError, archive, encoding
 from bagwise.persistence.encoding import (
     build_tree,

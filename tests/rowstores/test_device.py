@@ -21,7 +21,7 @@ from bagwise import (
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import torch as products
 from bagwise.estimators import input
-from bagwise.io import _limits
+from bagwise.io import _files
 from bagwise.reports import report
 from bagwise.rowstores import RowStore, base, device
 from bagwise.rowstores.device import DeviceRows
@@ -139,7 +139,7 @@ def test_kernel_matrices_of_streamed_rows(small, kernel):
 
 
 def test_reports_take_rows_in_blocks(small, monkeypatch):
-    for limits in (base, _limits):
+    for limits in (base, _files):
         monkeypatch.setattr(limits, "BLOCK_BYTES", 1 << 11)
     monkeypatch.setattr(input, "MEDIAN_SAMPLE", 64)
     bags, y = planted()

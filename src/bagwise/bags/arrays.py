@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.ids import as_names, check_hashable, first_missing, is_missing, name_of
 from bagwise.bags.segments import expand, offsets_of
-from bagwise.bags.stored import UncheckedRows
+from bagwise.bags.stored import UncheckedRows, verify
 from bagwise.rowstores import base
 from bagwise.rowstores.base import RowStore
 
@@ -362,3 +362,12 @@ def take_rows(X: Any, rows: slice | Array) -> Any:
     pointers = X.indptr[rows.start : rows.stop + 1]  # SciPy itself would copy the row range
     entries = slice(pointers[0], pointers[-1])
     return csr_view(X.data[entries], X.indices[entries], pointers - pointers[0], X.shape[1])
+
+
+def verify_bags(bags: Bags) -> None:
+    """Verify all files that bags lie in."""
+    X = bags.X
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    for array in (*parts, *(getattr(bags, name) for name in PER_INSTANCE)):
+        if base.is_mapped(array):
+            verify(array)

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.arrays import FLOATS, as_array, in_range
+from bagwise.bags.arrays import FLOATS, as_array, in_range, verify_bags
 from bagwise.bags.bags import Bags
 from bagwise.bags.forms import is_plain_table
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import bag_of_row
-from bagwise.bags.stored import verify, verify_bags
+from bagwise.bags.stored import verify
 from bagwise.errors import Message, SingleInstanceWarning, Step
 from bagwise.rowstores.base import is_mapped, map_ranges, row_blocks
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mmap import mmap
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
@@ -19,9 +19,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-
-if TYPE_CHECKING:
-    from bagwise.bags.bags import Bags
 
 BLOCK_BYTES = 1 << 22  # 4 MiB: a millisecond to verify, and 250 checksums per gigabyte
 _PARTS = ("data", "indices", "indptr")
@@ -78,17 +75,6 @@ def check_block(sums: list[int], i: int, block: Any, error: Callable[[str], Exce
     if i >= len(sums) or crc32(block) != sums[i]:
         what = f"was changed after it was written: the checksum of its block {i} is wrong."
         raise error(f"{what} Write it again, or restore it from a copy.")
-
-
-def verify_bags(bags: Bags) -> None:
-    """Verify all files that bags lie in."""
-    from bagwise.bags.arrays import PER_INSTANCE  # which imports what checks rows
-
-    X = bags.X
-    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-    for array in (*parts, *(getattr(bags, name) for name in PER_INSTANCE)):
-        if array is not None:
-            verify(array)
 
 
 def _check_first(name: str) -> Any:

@@ -17,7 +17,7 @@ from bagwise.bench.cell import Cell, judge
 from bagwise.bench.data import BenchData, load_data
 from bagwise.bench.spec import Spec, read_spec
 from bagwise.bench.splits import FoldsError, Protocol, read_splits, store_splits
-from bagwise.io._atomic import writing
+from bagwise.io._files import writing
 from bagwise.io._records import ResultsError
 from bagwise.model_selection.runner import Record, Runner, Store, is_failure, read_store
 

@@ -24,7 +24,7 @@ from bagwise.bags import Bags
 from bagwise.bags.ids import factorize
 from bagwise.crossfit import folds
 from bagwise.errors import Argument
-from bagwise.io._atomic import writing
+from bagwise.io._files import writing
 
 
 class FoldsError(ValueError):

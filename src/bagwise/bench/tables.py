@@ -25,7 +25,7 @@ from bagwise.bench.escape import for_markdown, for_spreadsheet
 from bagwise.bench.measures import METRICS
 from bagwise.bench.run import Plan
 from bagwise.errors import suggestion
-from bagwise.io._atomic import writing
+from bagwise.io._files import writing
 from bagwise.tolerances import SINGLE
 
 Printed = tuple[float, float | None]  # number, and spread where there is one

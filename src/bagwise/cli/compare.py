@@ -42,7 +42,7 @@ from bagwise.cli.output import (
 )
 from bagwise.cli.recommend import build_command, set_aside
 from bagwise.cli.source import Site, Source
-from bagwise.io._atomic import writing
+from bagwise.io._files import writing
 
 _SHORT = {
     "auc": "AUC",

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli import output
-from bagwise.io._atomic import writing
+from bagwise.io._files import writing
 
 if TYPE_CHECKING:
     from bagwise.bench.demo import DigitTask, ModelResult

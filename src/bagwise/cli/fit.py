@@ -66,10 +66,9 @@ def fit(
     """
     from sklearn.base import clone
 
-    import bagwise
     from bagwise.bags.leaks import fingerprints, pack_prints
     from bagwise.model_selection.scaling import settle_scale, with_scaler
-    from bagwise.persistence import describe
+    from bagwise.persistence import describe, save
 
     plain, points = _settings(choice, cv, source)
     metric = _settle_metric(metric, choice.task(source))
@@ -109,7 +108,7 @@ def fit(
                 fitted.calibrate_instances(there, y, cv=n_folds)
     notes = {"data": source.data.name, **source.notes} | _ensemble(fitted)
     notes |= _decisions(estimator) | {"trained_on": pack_prints(fingerprints(bags))}
-    bagwise.save(fitted, out, notes=notes)
+    save(fitted, out, notes=notes)
     shown = "own" if hasattr(estimator, "time_limit") else scale
     described = describe(out)
     if as_json:

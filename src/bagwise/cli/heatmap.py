@@ -16,7 +16,7 @@ from bagwise.cli.options import Force
 from bagwise.cli.output import Json, progress, say_written, show_json
 from bagwise.cli.source import Data, Format, Labels
 from bagwise.errors import list_names
-from bagwise.io._atomic import writing
+from bagwise.io._files import writing
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
 _THUMBNAILS = (".png", ".jpg", ".jpeg")
@@ -196,7 +196,7 @@ def _picture(image: Path | None) -> tuple[Any, float | None]:
 
 
 def _slide_thumbnail(file: Path) -> tuple[Any, float]:
-    from bagwise.io._source import require
+    from bagwise.io._files import require
 
     require("tiffslide", "slides")
     from tiffslide import TiffSlide

@@ -94,11 +94,12 @@ class ModelOptions:
 
         ``source`` says what the labels are.
         """
-        from bagwise.model_selection.candidates import adapt_to
-
         estimator = build_model(self.model, settings)
-        if source is not None:
-            estimator = adapt_to(settle_task(source, estimator.task) or "classes", estimator)
+        named = None if source is None else settle_task(source, estimator.task) or "classes"
+        if named not in (None, estimator.task):
+            from bagwise.model_selection.candidates import adapt_to
+
+            estimator = adapt_to(named, estimator)
         if estimator.task != "classes":
             for flag, given in (("--positive", self.positive), ("--threshold", self.threshold)):
                 if given is not None:

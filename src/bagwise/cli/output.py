@@ -387,7 +387,7 @@ def deliver(columns: dict[str, Any], out: Path | None, as_json: bool) -> None:
 
 def _write(path: Path, frame: Any) -> None:
     """Write a table; numbers so that reading gives the same bits."""
-    from bagwise.io._atomic import writing
+    from bagwise.io._files import writing
 
     suffix = path.suffix.lower()
     with writing(path) as file:

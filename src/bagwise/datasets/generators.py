@@ -12,7 +12,7 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand, offsets_of
 from bagwise.datasets import _planting as planting
 from bagwise.datasets._planting import BagSize, draws
-from bagwise.io._limits import rows_per_block
+from bagwise.io._files import rows_per_block
 
 _HALF_WIDTH = 3.0  # of the square in section 5 of Gehler & Chapelle (2007)
 _NOISE = 0.3  # deviation of what binds from the site, beside unit variance of all other features

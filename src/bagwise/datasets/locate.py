@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from bagwise.datasets.registry import SHA256, WHEEL, Dataset
-from bagwise.io._atomic import cache_folder, writing
+from bagwise.io._files import cache_folder, writing
 
 
 class DatasetNotFoundError(FileNotFoundError):

@@ -20,8 +20,7 @@ from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
 from bagwise._typing import Array
-from bagwise.designs.base import Design, Point
-from bagwise.designs.ridge import factor_in_place, solve_dual, solve_factored
+from bagwise.designs.base import Design, Point, factor_in_place, solve_dual, solve_factored
 from bagwise.kernels import MANY_ROWS
 from bagwise.rowstores.base import CACHE_BYTES
 from bagwise.tolerances import LARGEST_DENSE, rounding_of

@@ -20,10 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs.base import Design, Point
+from bagwise.designs.base import Design, Point, factor_in_place, solve_dual, solve_factored
 from bagwise.designs.gram import Gram, block_of, kernel_design
 from bagwise.designs.lowrank import LowRank, Sketch
-from bagwise.designs.ridge import factor_in_place, solve_dual, solve_factored
 from bagwise.tolerances import INNER, PATIENCE, PROVEN, rounding_of
 
 _MAX_ITERATIONS = 200  # about the cost of a factor of 7,000 rows

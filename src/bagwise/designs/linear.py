@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.arrays import take_rows
-from bagwise.designs.base import Design, Point
-from bagwise.designs.ridge import solve_cg, solve_dual, solve_primal
+from bagwise.designs.base import Design, Point, solve_cg, solve_dual, solve_primal
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.base import lies_in_files, map_ranges, row_blocks
 from bagwise.rowstores.cluster import ClusterRows, each_part

@@ -267,7 +267,7 @@ class TorchGram(DualRows):
         return (self.K @ self._up(coef)).cpu().numpy()
 
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
-        """Factor the active rows (`bagwise.designs.ridge.solve_dual`, on the device)."""
+        """Factor the active rows (`bagwise.designs.base.solve_dual`, on the device)."""
         active = np.flatnonzero(curvature)
         if len(active) == 0:
             return Point(np.zeros(self.n_coef), current.intercept, np.zeros(self.n_rows))

@@ -28,6 +28,7 @@ from bagwise.estimators.rows import RowsClassifier, Start
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
 from bagwise.losses import MarginBand
+from bagwise.problems import is_in_doubt
 from bagwise.procedures import Run, alternate
 from bagwise.procedures.columns import Choices, grow, margin_moments
 from bagwise.solvers import Solution
@@ -35,7 +36,6 @@ from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.mirror_prox import mirror_prox
 from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
-from bagwise.solvers.solution import is_in_doubt
 from bagwise.solvers.systems import Systems
 from bagwise.tolerances import COARSE, MAX_STEPS
 

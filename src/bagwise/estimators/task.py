@@ -25,12 +25,11 @@ from bagwise.errors import SCALE, Message
 from bagwise.kernels import in_double
 from bagwise.kernels.instance import rbf_slopes
 from bagwise.losses import Loss
-from bagwise.problems import Problem
+from bagwise.problems import Problem, is_in_doubt
 from bagwise.procedures import Run
 from bagwise.rows import Labels, Rows
 from bagwise.rowstores import here
 from bagwise.solvers import Solution, solve
-from bagwise.solvers.solution import is_in_doubt
 
 
 @dataclass(frozen=True)

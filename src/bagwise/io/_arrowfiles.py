@@ -12,9 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from bagwise.io._atomic import writing
-from bagwise.io._limits import rows_per_block
-from bagwise.io._source import crc32_of, require
+from bagwise.io._files import crc32_of, require, rows_per_block, writing
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 PARQUET, IPC = b"PAR1", b"ARROW1"  # the first and the last bytes of a file

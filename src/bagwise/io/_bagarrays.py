@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.arrays import NUMERIC_KINDS
 from bagwise.errors import Argument, Message, suggestion
-from bagwise.io import _limits as limits
+from bagwise.io import _files
 from bagwise.io._assemble import OF_INSTANCES, ROLES, Layout, ignore_parents
+from bagwise.io._files import open_source, refuse_stream, require
 from bagwise.io._flatten import rows_as_names
-from bagwise.io._source import open_source, refuse_stream, require
 from bagwise.io.errors import FormatError, MixedTypeError
 from bagwise.io.tables import parse_numbers, sniff
 
@@ -105,11 +105,11 @@ _Choice = Callable[[list[str]], list[str]]
 
 
 def _read_npz(file: Path, choose: _Choice) -> dict[str, Any]:
-    with limits.open_zip(file, "a .npz archive") as archive:
+    with _files.open_zip(file, "a .npz archive") as archive:
         members = {name.removesuffix(".npy"): name for name in archive.namelist()}
         wanted = [members[name] for name in choose([*members])]
-        content = limits.unzip(file, archive, wanted)
-    return {n.removesuffix(".npy"): limits.read_npy(file, n, c) for n, c in content.items()}
+        content = _files.unzip(file, archive, wanted)
+    return {n.removesuffix(".npy"): _files.read_npy(file, n, c) for n, c in content.items()}
 
 
 @contextmanager
@@ -118,8 +118,8 @@ def open_h5(file: Path, expected: str = "an HDF5 file") -> Iterator[Any]:
     require("h5py", "io")
     import h5py
 
-    errors = (OSError, RuntimeError, *limits.NPY_ERRORS)
-    with limits.name_damage(file, expected, errors), h5py.File(file, "r") as archive:
+    errors = (OSError, RuntimeError, *_files.NPY_ERRORS)
+    with _files.name_damage(file, expected, errors), h5py.File(file, "r") as archive:
         _refuse_outside(file, archive)
         yield archive
 
@@ -145,10 +145,10 @@ def check_sizes(file: Path, items: dict[str, Any]) -> None:
     from h5py import Dataset
 
     sets = {n: d for n, d in items.items() if isinstance(d, Dataset) and d.shape is not None}
-    sizes = {n: limits.size_of(d.shape, d.dtype.itemsize) for n, d in sets.items()}
+    sizes = {n: _files.size_of(d.shape, d.dtype.itemsize) for n, d in sets.items()}
     for name, each in sets.items():
-        limits.refuse_claim(file, name, sizes[name], each.id.get_storage_size())
-    limits.refuse_claim(file, "the sum of its arrays", sum(sizes.values()))
+        _files.refuse_claim(file, name, sizes[name], each.id.get_storage_size())
+    _files.refuse_claim(file, "the sum of its arrays", sum(sizes.values()))
 
 
 def _read_h5(
@@ -180,7 +180,7 @@ def _is_plain(values: Any) -> bool:
     from h5py import h5t
 
     stored = h5t.py_create(values.dtype, logical=True).equal(values.id.get_type())
-    size = limits.size_of(values.shape, values.dtype.itemsize)
+    size = _files.size_of(values.shape, values.dtype.itemsize)
     is_number = values.dtype.kind in NUMERIC_KINDS
     return is_number and stored and values.id.get_storage_size() == size
 
@@ -190,10 +190,10 @@ def _read_pt(file: Path, choose: _Choice) -> dict[str, Any]:
     import torch
 
     # What torch raises for damage is not documented: a dozen kinds were seen.
-    with limits.name_damage(file, "a file of tensors", (Exception,)):
+    with _files.name_damage(file, "a file of tensors", (Exception,)):
         if zipfile.is_zipfile(file):
             with zipfile.ZipFile(file) as archive:
-                limits.check_members(file, archive)
+                _files.check_members(file, archive)
         loaded = torch.load(file, map_location="cpu", weights_only=True)
         tensors = loaded if isinstance(loaded, dict) else {"": loaded}
         known = {str(n): t for n, t in tensors.items() if isinstance(t, torch.Tensor)}
@@ -224,7 +224,7 @@ def _read_csv(file: Path, choose: _Choice) -> dict[str, Any]:
 
 
 _READERS: dict[str, Callable[[Path, _Choice], dict[str, Any]]] = {
-    ".npy": lambda file, _: {"": np.array(limits.map_npy(file))},
+    ".npy": lambda file, _: {"": np.array(_files.map_npy(file))},
     ".npz": _read_npz,
     ".h5": _read_h5,
     ".hdf5": _read_h5,
@@ -233,7 +233,7 @@ _READERS: dict[str, Callable[[Path, _Choice], dict[str, Any]]] = {
     ".pth": _read_pt,
 }
 _MAPPERS: dict[str, Callable[[Path, _Choice], dict[str, Any]]] = {
-    ".npy": lambda file, _: {"": limits.map_npy(file)},
+    ".npy": lambda file, _: {"": _files.map_npy(file)},
     ".h5": _map_h5,
     ".hdf5": _map_h5,
 }

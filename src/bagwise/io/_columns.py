@@ -10,7 +10,7 @@ from typing import Any, TypedDict, cast
 from bagwise._documented import Function, Sentence, documenting, join_sections, sections
 from bagwise._removed import refuse_parameters
 from bagwise.bags import Bags
-from bagwise.io._source import refuse_stream
+from bagwise.io._files import refuse_stream
 
 Column = str | int
 LabeledBags = tuple[Bags, Any]

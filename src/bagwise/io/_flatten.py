@@ -13,10 +13,9 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, frames
-from bagwise.bags.arrays import PER_BAG, PER_INSTANCE
+from bagwise.bags.arrays import PER_BAG, PER_INSTANCE, verify_bags
 from bagwise.bags.frames import instance_columns as instance_columns
-from bagwise.bags.stored import verify_bags
-from bagwise.io._limits import rows_per_block
+from bagwise.io._files import rows_per_block
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
 # What formats with one line per instance, and nothing else, cannot store.

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from bagwise.io._atomic import sync
+from bagwise.io._files import sync
 
 LOCK = "run.lock"
 _FAR = 1 << 30  # Windows locks bytes against reading: one beyond the text

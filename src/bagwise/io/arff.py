@@ -28,8 +28,8 @@ from bagwise.errors import list_names
 from bagwise.io._arfftext import Attribute, Header, InnerRows, is_open_quote, quote, split_fields
 from bagwise.io._assemble import BAG_FEATURE, ROLES, position_of, stack
 from bagwise.io._columns import LabeledBags, reads, writes
+from bagwise.io._files import open_source, write_text
 from bagwise.io._flatten import bag_columns, instance_columns, name_features
-from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import (
     FormatError,
     LabelError,

@@ -19,9 +19,8 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.io import _flatten as columns
 from bagwise.io._assemble import lay_out
-from bagwise.io._atomic import replacing, sync
 from bagwise.io._columns import Column, LabeledBags, reads, writes
-from bagwise.io._source import as_text, crc32_of, open_source
+from bagwise.io._files import as_text, crc32_of, open_source, replacing, sync
 from bagwise.io.errors import CorruptFileError, FormatError
 from bagwise.io.tables import Row, check_width, read_rows
 

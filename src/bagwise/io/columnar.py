@@ -30,6 +30,7 @@ from bagwise.io._arrowfiles import (
     write_batches,
 )
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
+from bagwise.io._files import rows_per_block
 from bagwise.io._flatten import (
     bag_columns,
     dense_blocks,
@@ -37,7 +38,6 @@ from bagwise.io._flatten import (
     long_columns,
     name_features,
 )
-from bagwise.io._limits import rows_per_block
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
 from bagwise.io.tables import ENCODE, join_blocks
 

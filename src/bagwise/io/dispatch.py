@@ -14,7 +14,7 @@ from bagwise.bags import Bags
 from bagwise.bags.forms import join, join_values
 from bagwise.errors import Argument, Message, list_names, suggestion
 from bagwise.io._columns import LabeledBags, reads, writes
-from bagwise.io._source import open_source, refuse_stream
+from bagwise.io._files import open_source, refuse_stream
 from bagwise.io.arff import read_arff, write_arff
 from bagwise.io.bagfiles import PATH_COLUMNS, read_folder, write_folder
 from bagwise.io.c45 import read_c45, write_c45

@@ -11,11 +11,9 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.io._assemble import lay_out
-from bagwise.io._atomic import writing
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
+from bagwise.io._files import name_damage, open_zip, require, unzip, writing
 from bagwise.io._flatten import check_labels, refuse_special
-from bagwise.io._limits import name_damage, open_zip, unzip
-from bagwise.io._source import require
 from bagwise.io.errors import FormatError
 from bagwise.io.tables import Row, read_rows
 

@@ -18,7 +18,7 @@ from bagwise.bags.leaks import FEWEST, Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import MOST_CLASSES, far_apart, feature_spreads, read_task
 from bagwise.io._assemble import MISSING
-from bagwise.io._limits import rows_per_block
+from bagwise.io._files import rows_per_block
 from bagwise.io.h5ad import read_obs
 from bagwise.io.tables import sniff
 

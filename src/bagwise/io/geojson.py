@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bagwise._typing import Array
-from bagwise.io._source import write_text
+from bagwise.io._files import write_text
 
 
 def write_geojson(

@@ -33,11 +33,10 @@ from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import Coded, assemble
-from bagwise.io._atomic import writing
 from bagwise.io._bagarrays import check_sizes, open_h5
 from bagwise.io._columns import LabeledBags, reads, writes
+from bagwise.io._files import NPY_ERRORS, name_damage, refuse_claim, size_of, writing
 from bagwise.io._flatten import check_labels
-from bagwise.io._limits import NPY_ERRORS, name_damage, refuse_claim, size_of
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
 from bagwise.tolerances import LARGEST_EXACT
 

@@ -25,9 +25,8 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.errors import suggestion
-from bagwise.io._atomic import cache_folder, writing
 from bagwise.io._columns import LabeledBags, reads
-from bagwise.io._source import require
+from bagwise.io._files import cache_folder, require, writing
 from bagwise.io.errors import FormatError
 
 _APART = 0.5  # angstroms: conformers that are closer bind alike

@@ -24,13 +24,12 @@ import scipy.sparse as sp
 from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.arrays import NAMES, PER_BAG, PER_INSTANCE, canonical_csr
-from bagwise.bags.stored import UncheckedRows, checksums, guard, verify, verify_bags
+from bagwise.bags.arrays import NAMES, PER_BAG, PER_INSTANCE, canonical_csr, verify_bags
+from bagwise.bags.stored import UncheckedRows, checksums, guard, verify
 from bagwise.errors import Argument, Message
-from bagwise.io._atomic import replacing
 from bagwise.io._columns import LabeledBags, reads, writes
+from bagwise.io._files import map_npy, replacing, rows_per_block
 from bagwise.io._flatten import check_labels, names_as_rows, rows_as_names
-from bagwise.io._limits import map_npy, rows_per_block
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 from bagwise.rowstores import RowStore
 

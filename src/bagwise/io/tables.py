@@ -32,9 +32,8 @@ from bagwise.io._assemble import (
     refuse_empty,
 )
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
+from bagwise.io._files import open_source, rows_per_block, write_text
 from bagwise.io._flatten import long_columns, long_rows, name_features
-from bagwise.io._limits import rows_per_block
-from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError, missing_value
 
 Row = tuple[int, list[str]]  # line number and fields

@@ -44,7 +44,7 @@ from bagwise.models.graph.structure import (
     validate_unlabeled,
 )
 from bagwise.models.meansvc import EmbeddingSVC, bag_means
-from bagwise.solvers.solution import is_in_doubt
+from bagwise.problems import is_in_doubt
 from bagwise.tolerances import LARGEST_DENSE, MAX_STEPS
 
 

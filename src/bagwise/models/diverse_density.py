@@ -43,7 +43,7 @@ from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
 from bagwise.kernels import settle_gamma
 from bagwise.models.density import Concept, Density, measure_distances
-from bagwise.solvers.solution import is_in_doubt
+from bagwise.problems import is_in_doubt
 
 
 class Scaling:

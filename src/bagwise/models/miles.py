@@ -42,9 +42,9 @@ from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import rows_of
 from bagwise.kernels import Kernel, check_matrix, settle_gamma
 from bagwise.kernels.bag import nearest_squared
+from bagwise.problems import is_in_doubt
 from bagwise.solvers import Solution
 from bagwise.solvers.l1_hinge import solve_l1_hinge
-from bagwise.solvers.solution import is_in_doubt
 
 _DECIMALS = 12  # of bag scores, whose margin is 1: linear programs are solved to about 1e-9
 

@@ -36,8 +36,8 @@ from bagwise.estimators.params import param, positive, shared
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.proportions import ShareRegressor
+from bagwise.problems import is_in_doubt
 from bagwise.solvers.lbfgs import lbfgs
-from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import NOTHING
 
 

@@ -40,8 +40,8 @@ from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
 from bagwise.models.composition import Composition
 from bagwise.models.thresholds import ThresholdModels
+from bagwise.problems import is_in_doubt
 from bagwise.solvers.cox import cox_baseline, solve_cox
-from bagwise.solvers.solution import is_in_doubt
 from bagwise.times import (
     Steps,
     Times,

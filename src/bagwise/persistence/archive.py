@@ -21,9 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._typing import Array
 from bagwise.estimators.scoring import BagScores
-from bagwise.io._atomic import writing
-from bagwise.io._limits import open_zip, read_npy, unzip
-from bagwise.io._source import refuse_stream
+from bagwise.io._files import open_zip, read_npy, refuse_stream, unzip, writing
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 from bagwise.persistence.encoding import UnsavableError, decode, encode, holds_sklearn
 from bagwise.persistence.validity import check_model

@@ -23,7 +23,7 @@ from bagwise.bags import Bags
 from bagwise.bags.arrays import as_offsets
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.scoring import BagScores
-from bagwise.io._limits import rows_per_block
+from bagwise.io._files import rows_per_block
 
 _NOT_NUMBERS = ("classes_", "feature_names_in_", "ids_")
 _ONE_PER_MODEL = ("threshold_", "intercept_", "objective_", "gap_", "coef_", "dual_coef_")

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import bag_of_row, expand
-from bagwise.io._source import require
+from bagwise.io._files import require
 from bagwise.plot._display import draws, plain
 from bagwise.plot.heatmap import image_scale, patch_side, read_image
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import Everything, Means, Rule
+from bagwise.problems import Solution
 from bagwise.procedures.run import Callback, Journal, Run, Steps, as_steps, finish
 from bagwise.rows import Assignment, Newton, View
-from bagwise.solvers.solution import Solution
 from bagwise.tolerances import TIE
 
 

@@ -16,8 +16,8 @@ from typing import TypeVar
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.problems import Solution
 from bagwise.procedures.run import Callback, Journal, Run
-from bagwise.solvers.solution import Solution
 from bagwise.tolerances import TIE
 
 _S = TypeVar("_S", bound=Solution)

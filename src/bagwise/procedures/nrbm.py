@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.problems import Solution
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
-from bagwise.solvers.solution import Solution
 from bagwise.tolerances import INNER, MAX_STEPS
 
 

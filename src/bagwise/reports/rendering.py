@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bagwise._documented import documenting
-from bagwise.io._source import write_text
+from bagwise.io._files import write_text
 
 reports = documenting(
     {

@@ -15,8 +15,8 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags.segments import Segments
+from bagwise.designs.base import solve_primal
 from bagwise.designs.conditioned import Shift
-from bagwise.designs.ridge import solve_primal
 from bagwise.designs.torch import TorchDense
 from bagwise.rows.host import Range, Rows
 from bagwise.rows.looks import Known, Look, Memo, Place, Sums
@@ -152,7 +152,7 @@ class RowsOnDevice(Rows):
 def solve_on_device(
     matrix: Any, metric: Any, mean: Array, mass: float, residual: Array, shift: float
 ) -> tuple[Array, float]:
-    """Return the Newton step in w and b (`bagwise.designs.ridge.solve_primal`), solved there."""
+    """Return the Newton step in w and b (`bagwise.designs.base.solve_primal`), solved there."""
     torch = import_torch()
     at, right = (matrix.new_tensor(v) for v in (mean, residual - shift * mean))
     system = matrix - torch.outer(mass * at, at)

@@ -24,12 +24,12 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import Rule
-from bagwise.designs.ridge import solve_primal
+from bagwise.designs.base import solve_primal
+from bagwise.problems import Solution, overflow
 from bagwise.rows.host import Rows
 from bagwise.rows.looks import Assignment, Labels, Place, Steps, Sums
 from bagwise.rows.margins import Margins, Scout, named
 from bagwise.solvers.pieces import resolve
-from bagwise.solvers.solution import Solution, overflow
 from bagwise.tolerances import (
     COARSE,
     INNER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from bagwise.problems import Solution, certify
 from bagwise.solvers.newton import cold_start, newton, newton_steps, solve
-from bagwise.solvers.solution import Solution, certify
 
 __all__ = ["Solution", "certify", "cold_start", "newton", "newton_steps", "solve"]

@@ -25,8 +25,8 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.segments import offsets_of, segment_sum
 from bagwise.designs import Design, LinearDesign
+from bagwise.problems import Solution
 from bagwise.solvers.cutting_plane import BagScores, Term
-from bagwise.solvers.solution import Solution
 from bagwise.tolerances import TINY
 
 _PASSES_OVER_UNSETTLED = 4  # per pass over all bags: most bags soon stop changing

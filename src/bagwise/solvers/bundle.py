@@ -18,8 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.problems import Solution
 from bagwise.solvers.qp import simplex_qp
-from bagwise.solvers.solution import Solution
 from bagwise.tolerances import INNER, PROVEN, TINY
 
 # In as many steps the gap must fall, too: otherwise rounding decides, and more would not help.

@@ -22,10 +22,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.problems import overflow
 from bagwise.solvers.pool import Mixture, SaddlePoint, Weights
 from bagwise.solvers.qp import TOLERANCES, UNBOUNDED, quadratic_program
 from bagwise.solvers.saddle import Saddle
-from bagwise.solvers.solution import overflow
 from bagwise.solvers.systems import Systems
 from bagwise.tolerances import (
     INNER,

@@ -32,8 +32,8 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags.segments import segment_argmax
 from bagwise.designs import Design
+from bagwise.problems import Solution
 from bagwise.solvers.qp import TOLERANCES, plane_shares
-from bagwise.solvers.solution import Solution
 from bagwise.tolerances import PATIENCE, PROVEN, TIE
 
 _AT_ONCE = 10  # cuts: dropping copies the slopes of all cuts: not worth it for a single one

@@ -32,10 +32,9 @@ from bagwise._typing import Array
 from bagwise.designs import Point
 from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.designs.sparse import with_short_indices
-from bagwise.problems import Problem
+from bagwise.problems import Problem, Solution, certify, overflow
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
 from bagwise.solvers.interior import Sides, interior_point, within
-from bagwise.solvers.solution import Solution, certify, overflow
 from bagwise.tolerances import COARSE, INNER, MAX_STEPS
 
 _TUBE = 1e4  # half-width: no score gets there, and margins keep 12 of 16 digits

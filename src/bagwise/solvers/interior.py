@@ -24,9 +24,8 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.designs import Design, Point
-from bagwise.problems import Problem
+from bagwise.problems import Problem, Solution, certify
 from bagwise.solvers.pieces import mend_gap
-from bagwise.solvers.solution import Solution, certify
 from bagwise.tolerances import NOTHING, TIE
 
 _TO_THE_WALL = 0.995  # of the longest feasible step: the usual value for Mehrotra's method

@@ -21,8 +21,8 @@ from scipy.optimize import linprog
 
 from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
+from bagwise.problems import Solution
 from bagwise.solvers.qp import quadratic_program
-from bagwise.solvers.solution import Solution
 from bagwise.tolerances import COARSE, PROVEN, SINGLE, TIE, UNEVEN
 
 _COLUMNS_PER_ROUND = 30  # fewer would mean more programs, more would make each one larger

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bagwise._typing import Array
+from bagwise.problems import Solution, overflow
 from bagwise.solvers.bundle import ScoreOracle
-from bagwise.solvers.solution import Solution, overflow
 
 _MEMORY = 20  # pairs kept: beside one pass over the instances their cost is nothing
 

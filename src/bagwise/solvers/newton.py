@@ -24,9 +24,8 @@ from bagwise._typing import Array
 from bagwise.designs import Design, Point
 from bagwise.kernels import MANY_ROWS
 from bagwise.losses import PiecewiseQuadratic
-from bagwise.problems import Problem
+from bagwise.problems import Problem, Solution, certify, overflow
 from bagwise.solvers.pieces import quadratic_gap
-from bagwise.solvers.solution import Solution, certify, overflow
 from bagwise.tolerances import (
     COARSE,
     INNER,

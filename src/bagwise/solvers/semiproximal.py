@@ -31,13 +31,13 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from bagwise._typing import Array
 from bagwise.designs import Dense, Design, LinearDesign, Point
+from bagwise.designs.base import factor_in_place
 from bagwise.designs.gram import double_block
-from bagwise.designs.ridge import factor_in_place
 from bagwise.errors import SCALE, Message
 from bagwise.kernels import check_matrix
+from bagwise.problems import Solution
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
 from bagwise.solvers.pool import meet
-from bagwise.solvers.solution import Solution
 from bagwise.tolerances import INNER, SINGLE
 
 _AT_ONCE = 400  # negatives to add at least, later half as many as there are: 2 to 5 rounds

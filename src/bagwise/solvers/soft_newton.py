@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.solvers.solution import Solution
+from bagwise.problems import Solution
 from bagwise.tolerances import INNER, NOTHING, SMALL_GAIN, SUFFICIENT
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin

@@ -27,8 +27,8 @@ import numpy as np
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
 
 from bagwise._typing import Array
+from bagwise.designs.base import definite, factor_in_place
 from bagwise.designs.gram import double_block
-from bagwise.designs.ridge import definite, factor_in_place
 from bagwise.solvers.pool import Mixture
 from bagwise.solvers.saddle import Saddle
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions import CountInference
-from bagwise.designs.ridge import factor_in_place, solve_factored
+from bagwise.designs.base import factor_in_place, solve_factored
 from bagwise.models.markov.ranges import RaggedRows, Ranges
 from bagwise.models.markov.soft import BagRows, SoftBags, Softened
 from bagwise.rows.looks import Block, Labels, Look, Place

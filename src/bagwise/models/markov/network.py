@@ -59,10 +59,10 @@ from bagwise.models.markov.descents import STARTS, find_idle, rows_of, run_start
 from bagwise.models.markov.inputs import NetworkInputs, models_of, place_operator
 from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.scores import Network, NetworkScores
+from bagwise.problems import is_in_doubt
 from bagwise.procedures import Run
 from bagwise.procedures.run import run, run_all
 from bagwise.solvers.soft_newton import Passes
-from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import NOTHING
 
 
