@@ -115,4 +115,5 @@ def test_the_page_shows_results_failures_and_what_is_missing(folder):
     assert "- in part: 1 of 18 sets run (planted pairs)" in made  # half a set does not count
     assert "with more: by chance on 2 sets" in made
     assert "- by maximum: 2 of 18 sets run (musk1, planted pairs)" in made
+    assert "| by maximum | 100.0 | 1.5 |" in made
     assert (out.parent / "ranks.png").stat().st_size > 1000

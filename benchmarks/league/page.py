@@ -109,6 +109,21 @@ def rank(cells: Any, entries: list[str], sets: list[str]) -> Any:
     return rank_methods(entries, values)
 
 
+def list_ranks(ranking: Any, cells: Any, sets: list[str]) -> list[list[str]]:
+    """Return the ranked systems, best first: mean AUC over the sets, and average rank."""
+    return [
+        [name, f"{100 * np.mean([_auc(cells[name, s]) for s in sets]):.1f}", f"{rank:.1f}"]
+        for name, rank in zip(ranking.names, ranking.ranks, strict=True)
+    ]
+
+
+def say_missing(entry: str, run: list[str]) -> str:
+    """Return which sets a system has been run on, or which are missing if those are fewer."""
+    missing = [name for name in SETS if name not in run]
+    names = ", ".join(run) if len(run) < len(missing) else f"all but {', '.join(missing)}"
+    return f"- {entry}: {len(run)} of {len(SETS)} sets run ({names})"
+
+
 def _auc(records: list[dict]) -> float:
     values = by_fold(records, "auc")
     return float(values.mean()) if len(values) else 0.5
@@ -161,12 +176,9 @@ def make_page(folder: Path) -> str:
     if ranking is not None:
         figure = critical_difference(ranking, title=f"AUC, ranks on {len(shared)} sets")
         figure.savefig(folder / "ranks.png", dpi=110, bbox_inches="tight")
+    means = [] if ranking is None else list_ranks(ranking, cells, shared)
     run = {e: [s for s in SETS if (e, s) in cells] for e in entries}
-    missing = [
-        f"- {entry}: {len(names)} of {len(SETS)} sets run ({', '.join(names)})"
-        for entry, names in run.items()
-        if len(names) < len(SETS)
-    ]
+    missing = [say_missing(e, names) for e, names in run.items() if len(names) < len(SETS)]
     used = [
         [name, own["machine"], ", ".join(f"{k} {v}" for k, v in own["versions"].items())]
         for name, own in ran.items()
@@ -176,6 +188,7 @@ def make_page(folder: Path) -> str:
         tests=table(tests, "system", *TESTS),
         more=table(more, "system", *MEASURES.values(), "cells"),
         ranks="![Average ranks](league/ranks.png)" if ranking is not None else "None yet.",
+        means=table(means, "system", "mean AUC %", "average rank"),
         shared=", ".join(shared) or "none",
         unranked=", ".join(e for e in entries if e not in ranked) or "none",
         losses=table(losses(cells, entries, real), "set", OURS, "best", "its AUC %"),
