@@ -82,6 +82,16 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep options such as ``--bag`` in one line: browsers break lines behind each hyphen."""
+    return re.sub(r"<code>([^<]+)</code>", lambda m: f"<code>{keep_whole(m[1])}</code>", html)
+
+
+def keep_whole(code: str) -> str:
+    """Return the code with every word that begins with a hyphen marked as unbreakable."""
+    return re.sub(r"(?<!\S)-+[a-z][\w-]*", r'<span class="option">\g<0></span>', code)
+
+
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """Give the search dialog of the theme a name, for readers who hear the page."""
     del page, config
