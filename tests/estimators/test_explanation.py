@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import MILES, BagKernelSVC, StatisticsForest, WitnessSVC
-from bagwise.estimators import explanation
 from bagwise.testing import estimators
 from bagwise.testing._problems import planted_bags
 
@@ -103,21 +102,3 @@ def test_why_no_features_are_named():
     assert reasons[0] == "none: the model scores whole bags, not features of instances"
     assert reasons[1] == "none: scores of MILES with these parameters have no slopes"
     assert reasons[2] == "none: scores of WitnessSVC with these parameters have no slopes"
-
-
-@pytest.mark.parametrize("as_sparse", [False, True])
-def test_contributions_sum_to_the_difference_from_the_mean(as_sparse):
-    model, bags = LINEAR, BAGS
-    given = bags.replace(X=sp.csr_array(bags.X)) if as_sparse else bags
-    values = explanation.contributions(model.coef_[0], given, 3, explanation.mean_instance(given))
-    expected = model.coef_[0] @ (bags.X[3] - bags.X.mean(axis=0))
-    assert values.sum() == pytest.approx(expected)
-
-
-def test_the_largest_contributions_are_named_and_kernels_have_none():
-    model, bags = LINEAR, BAGS
-    named = explanation.name_contributions(model, bags, 3, explanation.mean_instance(bags))
-    sizes = [abs(value) for _, value in named]
-    assert sizes == sorted(sizes, reverse=True)
-    kernel = WitnessSVC().fit(BAGS, Y)
-    assert explanation.name_contributions(kernel, bags, 3, explanation.mean_instance(bags)) is None

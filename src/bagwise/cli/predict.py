@@ -214,8 +214,8 @@ def explain(
     instance is the share of negative bags with as high a score in them, and those up to 0.1 are
     discoveries. Of patients with several slides (`--unit`), the part is the slide of the instance
     (of rank 1, the key slide), and its share is that of the slide in the positive scores of the
-    patient. For linear models, the last column names the features that contributed most to the
-    difference from the mean instance's score.
+    patient. For linear and rbf models, the last column names the features that contributed most to
+    the difference from the mean instance's score.
 
     `bagwise explain slides.bagwise new.csv --bag slide --only s17 --top 5`
     """
@@ -233,7 +233,7 @@ def explain(
 def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dict[str, Any]:
     """Return the columns of the table: the best instances of each wanted bag."""
     from bagwise.estimators.discovery import LEVEL
-    from bagwise.estimators.explanation import part_columns
+    from bagwise.estimators.explanation import columns_of, name_features, part_columns
 
     seen, pvalues = applied.seen, applied.pvalues()
     scores = applied.scores_of_class(predicted)
@@ -257,16 +257,6 @@ def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dic
     if pvalues is not None:
         columns["p_value"] = applied.of_class(pvalues, predicted)[chosen]
         columns["discovery"] = columns["p_value"] <= LEVEL
-    because = _contributions(applied, chosen)
-    return columns if because is None else columns | {"because": np.array(because, dtype=object)}
-
-
-def _contributions(applied: Applied, rows: Any) -> list[str] | None:
-    """Name the features that add most to a linear score; None where the model is not linear."""
-    from bagwise.estimators.explanation import linear_weights, mean_instance, name_contributions
-
-    if linear_weights(applied.classifier) is None:
-        return None
-    mean = mean_instance(applied.seen)
-    found = (name_contributions(applied.classifier, applied.seen, row, mean) or () for row in rows)
-    return [", ".join(f"{name} {value:+.3g}" for name, value in named) for named in found]
+    column = columns_of(applied.classifier, predicted)[of]
+    because, _ = name_features(applied.classifier, seen, chosen, column)
+    return columns | ({"because": because} if any(because) else {})

@@ -19,7 +19,6 @@ from bagwise.bags import Bags
 from bagwise.bags.merging import split_rows
 from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_sum
 from bagwise.estimators.tags import bag_tags
-from bagwise.rowstores import here
 from bagwise.rowstores.base import count_rows
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ def explanation(model: Any, bags: Bags, n_features: int = N_FEATURES) -> pd.Data
     import pandas as pd
 
     labels = model.predict(bags)
-    column = _columns(model, labels)[bag_index(bags.offsets)]
+    column = columns_of(model, labels)[bag_index(bags.offsets)]
     scores = model.instance_decision_function(bags)
     scores = toward_positive(model, scores) if scores.ndim == 1 else _pick(scores, column)
-    features, how = _features(model, bags, column, n_features)
+    features, how = name_features(model, bags, np.arange(bags.n_instances), column, n_features)
     frame = pd.DataFrame(
         {
             "bag": expand(bags.ids, bags.offsets),
@@ -83,7 +82,7 @@ def toward_positive(model: Any, scores: Array) -> Array:
     return -scores if named is not None and named == model.classes_[0] else scores
 
 
-def _columns(model: Any, labels: Array) -> Array:
+def columns_of(model: Any, labels: Array) -> Array:
     """Return the model of each bag: of several classes, that of its label."""
     if len(getattr(model, "classes_", (0, 1))) == 2:
         return np.zeros(len(labels), dtype=np.int64)
@@ -101,20 +100,25 @@ def _shares(scores: Array, offsets: Array) -> Array:
     return np.divide(positive, total, out=np.zeros(len(scores)), where=total > 0)
 
 
-def _features(model: Any, bags: Bags, column: Array, n_features: int) -> tuple[Array, str]:
-    """Return the features named for every instance, and how they were found."""
-    texts = np.full(bags.n_instances, "", dtype=object)
+def name_features(
+    model: Any, bags: Bags, rows: Array, column: Array, n_features: int = MOST_FEATURES
+) -> tuple[Array, str]:
+    """Return the features named for some instances, and how they were found.
+
+    ``column`` is the model of each of these instances, as of `columns_of`.
+    """
+    texts = np.full(len(rows), "", dtype=object)
     if not bag_tags(model).exact_instance_scores:
         return texts, "none: the model scores whole bags, not features of instances"
     given = bags.feature_names
     names = [f"x{j}" for j in range(bags.n_features)] if given is None else list(given)
     dense = not sp.issparse(bags.X)
-    mean: Any = np.mean(bags.X, axis=0, dtype=np.float64) if dense else None
+    mean: Any = bags.X.mean(axis=0, dtype=np.float64) if dense else None
     step = count_rows(8 * bags.n_features)
     for k in np.unique(column):
-        rows = np.flatnonzero(column == k)
-        for some in (rows[i : i + step] for i in range(0, len(rows), step)):
-            X = bags.X[some] if mean is None else np.asarray(bags.X[some])
+        of_model = np.flatnonzero(column == k)
+        for some in (of_model[i : i + step] for i in range(0, len(of_model), step)):
+            X = bags.X[rows[some]] if mean is None else np.asarray(bags.X[rows[some]])
             slopes = model._slopes(X, int(k))
             if slopes is None:
                 kind = type(model).__name__
@@ -134,43 +138,3 @@ def _name_largest(values: Array, names: list[str], n_features: int) -> list[str]
         ", ".join(f"{names[j]} {row[j]:+.3g}" for j in best if row[j] != 0)
         for row, best in zip(values, order, strict=True)
     ]
-
-
-# Of one instance ----------------------------------------------------------------------------------
-
-
-def feature_names(model: Any, n_features: int) -> Array:
-    """Return the names a model was fitted with, or "feature 0", ..."""
-    names = getattr(model, "feature_names_in_", None)
-    return np.array([f"feature {i}" for i in range(n_features)] if names is None else names)
-
-
-def mean_instance(bags: Bags) -> Array:
-    """Return the mean of all instances."""
-    return np.asarray(bags.X.mean(axis=0, dtype=np.float64)).ravel()
-
-
-def contributions(coef: Array, bags: Bags, row: int, mean: Array) -> Array:
-    """Return what each feature of an instance adds to a linear score, compared with the mean."""
-    x = here(bags.X[[row]])
-    return coef * (np.asarray(x.todense() if hasattr(x, "todense") else x).ravel() - mean)
-
-
-def name_contributions(
-    model: Any, bags: Bags, row: int, mean: Array
-) -> list[tuple[str, float]] | None:
-    """Return the features that contribute most to an instance's score; None if it is not linear."""
-    coef = linear_weights(model)
-    if coef is None:
-        return None
-    values, names = contributions(coef, bags, row, mean), feature_names(model, len(coef))
-    order = np.argsort(-np.abs(values), kind="stable")[:MOST_FEATURES]
-    return [(str(names[j]), float(values[j])) for j in order]
-
-
-def linear_weights(model: Any) -> Array | None:
-    """Return the weights towards the positive class of a linear model of two classes, or None."""
-    coef = getattr(model, "coef_", None)
-    if coef is None or len(coef) != 1 or coef.shape[1] != model.n_features_in_:
-        return None
-    return coef[0]

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand
-from bagwise.estimators.explanation import feature_names
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot._display import (
     FAINT,
@@ -184,8 +183,9 @@ class ImportanceDisplay(Display):
             model, bags, y, metric=metric, n_repeats=n_repeats, random_state=random_state
         )
         order = np.argsort(-found.importances_mean, kind="stable")[:top]
-        names = feature_names(unwrap_model(model, check_bags(bags))[0], len(found.importances_mean))
-        return cls(names[order], found.importances[order], metric).plot(ax)
+        inner, n_features = unwrap_model(model, check_bags(bags))[0], len(found.importances_mean)
+        names = getattr(inner, "feature_names_in_", [f"feature {j}" for j in range(n_features)])
+        return cls(np.array(names)[order], found.importances[order], metric).plot(ax)
 
     def _n_lines(self) -> int:
         return len(self.names)

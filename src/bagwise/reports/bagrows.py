@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from functools import cached_property
 from io import BytesIO
 from math import isqrt
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.ndimage import binary_dilation
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.segments import bag_index
+from bagwise.bags.segments import segment_argmax
 from bagwise.errors import list_names
 from bagwise.estimators.discovery import LEVEL, is_calibrated
-from bagwise.estimators.explanation import (
-    MOST_FEATURES,
-    mean_instance,
-    name_contributions,
-    part_columns,
-)
-from bagwise.estimators.tags import bag_tags
+from bagwise.estimators.explanation import name_features, part_columns
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot.heatmap import instance_colors, patch_side, place_parts
 from bagwise.plot.pictures import LEAST_SIDE, picture_of
 from bagwise.reports.judgment import Judgment
-from bagwise.rowstores import here
 
 _TOP = 3  # instances shown per bag: a line of thumbnails
 _PIXELS = 3_000_000  # of all thumbnails: a page of noise, which compresses worst, is below 5 MB
@@ -54,6 +45,11 @@ class BagRows:
                 self.pvalues = self.model.instance_pvalues(self.seen)
             self.colors = instance_colors(self.scores, self.pvalues)
             self.parts = part_columns(self.bags, self.scores)
+            self.why = [""] * len(bags)
+            if hasattr(self.model, "_slopes"):
+                highest = bags.offsets[:-1] + segment_argmax(self.scores, bags.offsets)
+                column = np.zeros(len(bags), dtype=int)
+                self.why = name_features(self.model, self.seen, highest, column)[0].tolist()
 
     def all(self, tell: Callable[[str, int, int], None]) -> list[dict[str, Any]]:
         """Return one row per bag; ``tell`` hears how many are done."""
@@ -88,7 +84,7 @@ class BagRows:
             "key": top[0]["name"],
             "top": top,
             "strip": _png(self.colors[_thin_out(order)][None]),
-            "why": self._why(int(best[0])),
+            "why": self.why[i],
         }
         if self.pvalues is not None:
             row["discoveries"] = int(np.sum(self.pvalues[start:stop] <= LEVEL))
@@ -124,53 +120,12 @@ class BagRows:
             found[cells[:, 1], cells[:, 0]] = self.pvalues[rows] <= LEVEL
         return _png(_outline(picture, found) if found.any() else picture)
 
-    def _why(self, row: int) -> list[dict[str, Any]]:
-        """Return contributions of features (linear) or of training instances (kernels)."""
-        named = name_contributions(self.model, self.seen, row, self._mean)
-        if named is None:
-            named = self._name_support(row)
-        return [{"name": name, "value": _short(value)} for name, value in named]
-
-    def _name_support(self, row: int) -> list[tuple[str, float]]:
-        """Return the training instances that add most to a kernel model's score."""
-        if self.model.get_params().get("kernel_options__approx") is not None:
-            return []  # contributions of landmarks cancel: none of them says why
-        if not bag_tags(self.model).exact_instance_scores or not hasattr(self.model, "kernel_"):
-            return []  # scores that are no sum over training instances
-        if self.model.dual_coef_.shape[1] != self.model.support_vectors_.shape[0]:
-            return []  # kernels of bags have a coefficient per bag
-        near = self.model.kernel_(here(self.seen.X[[row]]), self.model.support_vectors_)
-        parts = np.asarray(self.model.dual_coef_[0] * near[0])
-        order = np.argsort(-np.abs(parts), kind="stable")[:MOST_FEATURES]
-        return [(str(self._training_names[j]), float(parts[j])) for j in order]
-
-    @cached_property
-    def _training_names(self) -> Array:
-        """The training instances of a kernel model: by bag, if it was trained on these."""
-        rows, X = np.asarray(self.model.support_), self.seen.X
-        known = rows.max(initial=-1) < X.shape[0]
-        if not known or not _equal(here(X[rows]), self.model.support_vectors_):
-            return np.array([f"training instance {j}" for j in rows])
-        bag = bag_index(self.bags.offsets)[rows]
-        places = zip(bag, rows - self.bags.offsets[bag], strict=True)
-        return np.array([f"instance {k} of bag {self.bags.ids[i]}" for i, k in places])
-
-    @cached_property
-    def _mean(self) -> Array:
-        return mean_instance(self.seen)
-
 
 def _list_parts(columns: dict[str, Array]) -> str:
     """Return the shares of the parts of a bag as a text, the largest first, without those of 0."""
     shares = dict(zip(columns["part"].tolist(), columns["part_share"].tolist(), strict=True))
     order = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
     return list_names(f"{name} {shares[name]:.0%}" for name in order)
-
-
-def _equal(first: Any, second: Any) -> bool:
-    if sp.issparse(first):
-        return bool(abs(first - second).max() == 0)
-    return np.array_equal(first, second)
 
 
 def _short(value: float) -> float:

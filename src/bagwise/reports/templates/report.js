@@ -118,14 +118,6 @@
     });
     return element("div", { className: "thumbs" }, ...items);
   }
-  function why(row) {
-    const lines = row.why.map((part) => {
-      const tr = document.createElement("tr");
-      tr.append(element("th", { scope: "row", textContent: part.name }), element("td", { textContent: part.value }));
-      return tr;
-    });
-    return element("table", { className: "facts" }, element("caption", { textContent: "Largest contributions to the key instance's score" }), element("tbody", {}, ...lines));
-  }
   function open(row) {
     const verdict = row.score > 0 ? positive : `not ${positive}`;
     const parts = [element("p", { textContent: `True label: ${row.label}. Score ${row.score}: predicted ${verdict}. ${row.size} instances.` })];
@@ -137,7 +129,9 @@
       parts.push(element("h4", { textContent: "Where they are" }), image(row.map, "map", "Heat map of instance scores"));
     }
     if (row.top) parts.push(element("h4", { textContent: "Highest instances" }), top(row));
-    if (row.why && row.why.length) parts.push(why(row));
+    if (row.why) {
+      parts.push(element("h4", { textContent: "Largest contributions to the key instance's score" }), element("p", { textContent: row.why }));
+    }
     at("bag-title").textContent = `Bag ${row.id}`;
     at("bag-body").replaceChildren(...parts);
     at("bag").showModal();
