@@ -61,7 +61,6 @@ NOT_OF_A_MODULE = {
     "examples/test_tutorials.py": "examples/tutorials",
     "fuzz/test_fuzz.py": "the fuzzers, and a short run of both",
     "installed/test_installed.py": "the installed wheel, outside of the tree",
-    "io/test_malformed.py": "one table of broken files, over all formats",
     "io/test_roundtrip.py": "writing and reading again, over all formats",
     "models/test_hard_cases.py": "data on which models once answered wrongly in silence",
     "models/test_limits.py": "limits in which models are those of scikit-learn",

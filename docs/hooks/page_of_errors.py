@@ -82,7 +82,7 @@ def _of_battery(door: str) -> Iterator[Quoted]:
 
 def _title(name: str) -> str:
     """Return what a case is about; the cases of one kind of file belong together."""
-    kind = re.match(r"(?:\w+(\.\w+)|of (\w+))", name)
+    kind = re.match(r"(?:\w+(\.\w+)|of_(\w+))", name)
     if kind is None:
         return name.replace("_", " ")
     return f"folders of {kind[2]}" if kind[2] else f"`{kind[1]}` files"

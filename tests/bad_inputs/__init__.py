@@ -15,6 +15,7 @@ from typing import Any
 from sklearn.base import clone
 
 from bad_inputs import data, estimators, files
+from bagwise.io import FormatError
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ def check_bad_input(case: BadInput, estimator: Any = None) -> None:
         found, message = _raised(case, given.get(case.door, []))
     said = " ".join(message.split()).lower()
     missing = [word for word in case.words if word.lower() not in said]
-    if not isinstance(found, case.error) or missing:
+    is_exact = case.error is not FormatError or type(found) is FormatError  # no subclass of it
+    if missing or not (isinstance(found, case.error) and is_exact):
         wanted = f"expected {case.error} that says {missing or case.words}"
         ended = type(found).__name__
         raise AssertionError(f"{case.name}: ended with {ended}, {wanted}: {message}") from found
