@@ -127,6 +127,8 @@ def test_a_bag_opens_by_keyboard_and_closes(opened, page_file):
     assert page.locator("#bag .thumbs img").count() == 3
     assert page.locator("#bag .strip").is_visible()
     assert page.locator("#bag .map").is_visible()
-    assert page.locator("#bag table tr").count() == 5
+    reasons = page.inner_text("#bag-body p:last-child").split(", ")
+    assert len(reasons) == 5
+    assert all(re.fullmatch(r"pixel_\d_\d [+-]0\.\d+", reason) for reason in reasons), reasons
     page.keyboard.press("Escape")
     assert not page.locator("#bag").is_visible()
