@@ -11,7 +11,7 @@ has the dual
 with one variable per witness and one per instance of a negative bag. A visit to a bag takes an
 exact step on its most violating instance if its sum may grow, otherwise an exact exchange between
 two instances, and then a step back on an instance above its margin. This is 20 to 60 times faster
-than cutting planes (benchmarks/graph.py), which see all bags through one slack.
+than cutting planes (docs/results/graph.md), which see all bags through one slack.
 """
 
 from __future__ import annotations
