@@ -18,31 +18,37 @@ PAGE = Path(__file__).parent / "mistakes.md"
 HEAD = """\
 # Mistakes, and what is printed
 
-Every command, with mistakes that are natural to make. Each was run as it stands (`python
-docs/make_mistakes.py`, and a test keeps the page true). Status 2 means that the command was wrong,
-1 that the work could not be done, 0 that it was done, with a warning.
+This page shows what natural mistakes print. Each was run (`python docs/make_mistakes.py`; a test
+keeps the page true). Status 2 means that the command was wrong, 1 that the work could not be done,
+0 that it was done, with a warning.
 
 `cells.csv` has the columns `slide`, `dx` (`mut` or `wt`), `patient`, `note`, `f1`, `f2` and `area`;
-one `area` is missing. `model.bagwise` was fitted to it.
+one `area` is missing. `model.bagwise` was fitted to it. `DATA` stands for
+`cells.csv --bag slide --label dx --groups patient --drop note --impute median`.
 """
 COLUMNS = "--bag slide --label dx --groups patient --drop note --impute median"
-FIT = f"fit cells.csv {COLUMNS}"
+DATA = f"cells.csv {COLUMNS}"
+FIT = f"fit {DATA}"
 
-# Of each command: the mistake, and what is typed.
+# By what one wants to do: the mistake, and what is typed.
 MISTAKES: dict[str, list[tuple[str, str]]] = {
-    "info": [
+    "Data": [
         ("the file is not there", "info cels.csv"),
         ("no file, but nearly the name of a data set", "info musk3"),
         ("a file of another program", "info photo.jpg"),
         ("an empty file", "info empty.csv"),
-    ],
-    "audit": [
         (
             "the sites are not named",
             "audit cells.csv --bag slide --label dx --drop patient,note --impute median",
         ),
+        ("a name is given to look up", "models MI-SVM"),
+        ("a name is given to look up", "datasets musk1"),
+        ("a format that is not known", "convert cells.csv cells.docx"),
+        ("the output is the input", "convert numbers.csv numbers.csv"),
+        ("the output exists", "convert cells.csv numbers.csv --bag slide"),
+        ("an unknown format", "convert numbers.csv numbers.bags --format cvs"),
     ],
-    "fit": [
+    "Learn and compare": [
         ("no model is named", "fit cells.csv"),
         ("the model is misspelled", f"{FIT} --model MISVM"),
         ("the bag column is not named", "fit cells.csv --model MI-SVM"),
@@ -73,60 +79,34 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
         ("two labels in one bag", "fit twolabels.csv --model MI-SVM"),
         ("decimal commas", "fit commas.csv --model MI-SVM"),
         (
-            "features on very different scales",
-            f"{FIT} --positive mut --model MI-SVM --out scales.bagwise",
+            "features on very different scales are left as they are",
+            f"{FIT} --positive mut --model MI-SVM --scale raw --out scales.bagwise",
         ),
-    ],
-    "cv": [
-        ("an option of another command", f"cv cells.csv {COLUMNS} --model MI-SVM --cv"),
+        ("an option of another command", f"cv {DATA} --model MI-SVM --cv"),
         (
             "a choice that only fit and compare make",
-            f"cv cells.csv {COLUMNS} -m SIL --scale search",
+            f"cv {DATA} -m SIL --scale search",
         ),
-        ("one fold", f"cv cells.csv {COLUMNS} --positive mut --model MI-SVM --folds 1"),
-    ],
-    "compare": [
-        ("the positive label is not named", f"compare cells.csv {COLUMNS}"),
-        ("a model is misspelled", f"compare cells.csv {COLUMNS} --models MI-SVM,MILEZ"),
+        ("one fold", f"cv {DATA} --positive mut --model MI-SVM --folds 1"),
+        ("the positive label is not named", f"compare {DATA}"),
+        ("a model is misspelled", f"compare {DATA} --models MI-SVM,MILEZ"),
         ("an option for files with a data set", "compare musk1 --bag molecule"),
     ],
-    "predict": [
+    "Use a model": [
         ("model and data are exchanged", "predict cells.csv model.bagwise"),
         ("the model file is not there", "predict modle.bagwise cells.csv"),
         ("a feature is missing in the new table", "predict model.bagwise other.csv"),
         ("an output format that is not known", "predict model.bagwise cells.csv --out p.xls"),
-    ],
-    "evaluate": [
         ("the new table has no labels", "evaluate model.bagwise unlabeled.csv"),
         ("the new table has another label", "evaluate model.bagwise relabeled.csv"),
-    ],
-    "explain": [
         ("a bag that is not there", "explain model.bagwise cells.csv --only s99"),
-    ],
-    "report": [
         ("an output format that is not known", "report model.bagwise cells.csv --out report.docx"),
-    ],
-    "heatmap": [
         ("bags without coordinates", "heatmap model.bagwise cells.csv --out maps"),
     ],
-    "models, datasets": [
-        ("a name is given to look up", "models MI-SVM"),
-        ("a name is given to look up", "datasets musk1"),
-    ],
-    "convert": [
-        ("a format that is not known", "convert cells.csv cells.docx"),
-        ("the output is the input", "convert numbers.csv numbers.csv"),
-        ("the output exists", "convert cells.csv numbers.csv --bag slide"),
-        ("an unknown format", "convert numbers.csv numbers.bags --format cvs"),
-    ],
-    "bench, table": [
+    "Other commands": [
         ("a preset is misspelled", "bench gehler2007-table9 --out results"),
         ("the results are not there", "table results"),
-    ],
-    "demo": [
         ("a figure format that is not known", "demo --out demo.docx"),
-    ],
-    "all": [
         ("a command is misspelled", "comapre cells.csv"),
         ("an option is misspelled", "fit cells.csv --modle MI-SVM"),
     ],
@@ -185,9 +165,9 @@ def page() -> str:
     parts = [HEAD]
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         write_files()
-        for command, mistakes in MISTAKES.items():
-            parts.append(f"\n## {command}\n\n| mistake | command | status | what is printed |")
-            parts.append("\n|---|---|---|---|\n")
+        for title, mistakes in MISTAKES.items():
+            parts.append(f"\n## {title}\n\n| mistake | status | what is printed |")
+            parts.append("\n|---|---|---|\n")
             for mistake, typed in mistakes:
                 parts.append(_row(mistake, typed))
     return "".join(parts)
@@ -198,8 +178,9 @@ def _row(mistake: str, typed: str) -> str:
     said = printed(result.stderr).replace(os.getcwd() + os.sep, "")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    cells = (mistake, f"`bagwise {typed}`", str(result.exit_code), said)
-    return "| " + " | ".join(c.replace("|", "\\|").replace("<", "&lt;") for c in cells) + " |\n"
+    said = said.replace("|", "\\|").replace("<", "&lt;")
+    command = f"bagwise {typed.replace(DATA, 'DATA')}"
+    return f"| {mistake}: `{command}` | {result.exit_code} | {said} |\n"
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "tutorials": tutorial_pages.gallery,
     "scale": scale_pages.costs,
 }
+CODE = re.compile(r"<code>((?:[^<]|<wbr>)+)</code>")
 # Reference pages repeat the words of guides; a reader who searches wants the guide first.
 SEARCH_BOOSTS = {"api/": 0.3, "results/": 0.2, "changelog": 0.2, "errors": 0.5, "mistakes": 0.5}
 
@@ -83,8 +84,18 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Keep options such as ``--bag`` in one line: browsers break lines behind each hyphen."""
-    return re.sub(r"<code>([^<]+)</code>", lambda m: f"<code>{keep_whole(m[1])}</code>", html)
+    """Keep options such as ``--bag`` in one line, and let names in tables break between words.
+
+    Browsers break lines behind each hyphen, and names such as ``WitnessSVC`` nowhere.
+    """
+    html = re.sub(r"<td.*?</td>", lambda m: CODE.sub(with_breaks, m[0]), html, flags=re.S)
+    return CODE.sub(lambda m: f"<code>{keep_whole(m[1])}</code>", html)
+
+
+def with_breaks(code: re.Match[str]) -> str:
+    """Return code that may be broken before capitals and behind signs; site.css says where."""
+    words = re.sub(r"(?<=[a-z)])(?=[A-Z])|(?<=[(/_=])(?=\w)", "<wbr>", code[1])
+    return f"<code>{words}</code>"
 
 
 def keep_whole(code: str) -> str:

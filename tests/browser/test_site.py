@@ -115,6 +115,14 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(show, name):
     assert page.locator("h1").is_visible()
 
 
+@pytest.mark.parametrize(("width", "lines"), [(390, 2), (1280, 1)])
+def test_names_in_tables_break_at_capitals_on_a_phone_only(show, width, lines):
+    page = show("methods", viewport={"width": width, "height": 844})
+    name = page.locator("td code", has_text="KeyInstanceSVC").first
+    assert name.evaluate("name => name.getClientRects().length") == lines
+    assert name.inner_text() == 'KeyInstanceSVC(negatives="instances")'
+
+
 def test_dark_mode_is_a_click_away_and_code_can_be_copied(show):
     page = show("index", color_scheme="light")
     page.click("label[for=__palette_1]")
@@ -141,7 +149,7 @@ def test_every_estimator_has_formula_cost_and_advice_without_scripts(site):
     for name, guide in model_pages.GUIDES.items():
         (formula,) = re.findall(r'<math [^>]*display="block">.*?</math>', pages[name])
         assert "\\" not in formula, "a command of LaTeX that latex2mathml does not know"
-        text = html.unescape(re.sub(r"</?(?:a|code)\b[^>]*>", "", pages[name]))
+        text = html.unescape(re.sub(r"</?(?:a|code|wbr)\b[^>]*>", "", pages[name]))
         for told in (guide[part] for part in ("use", "avoid", "time", "memory")):
             assert f"<td>{told}</td>" in text
 

@@ -25,7 +25,7 @@ def test_every_command_is_on_the_page():
 
 
 def test_there_are_many_and_none_ends_in_a_traceback(page):
-    rows = re.findall(r"^\| .* \| `bagwise .*` \| (\d+) \| (.+) \|$", page, re.M)
+    rows = re.findall(r"^\| .*: `bagwise .*` \| (\d+) \| (.+) \|$", page, re.M)
     assert len(rows) >= 45
     assert {status for status, _ in rows} <= {"0", "1", "2"}
     assert not any("Traceback" in said for _, said in rows)
