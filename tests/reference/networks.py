@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from bagwise.assumptions import AtLeastPotential, CountInference
 from bagwise.bags import Bags
 from bagwise.designs import matrix_design
-from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
+from bagwise.models.markov.risk import InstanceOperator, MarkovRisk, join_scores
 
 
 def planted(n_classes=2, n_bags=30, fraction=0.5, seed=0):
@@ -70,7 +70,7 @@ def by_clarabel(risk, frozen, alpha):
                 part.instances[0, offsets[bag] : offsets[bag + 1]] = labels
                 part.potential[0, bins[side, count]] += 1.0
                 part.bags[0, bag] = side
-                rows.append(risk.instances.join(part.instances, part.potential, part.bags) @ Z)
+                rows.append(join_scores(part.instances, part.potential, part.bags) @ Z)
                 constants.append((side != risk.codes[bag]) + table[side, count])
                 bags.append(bag)
     slacks = sp.csr_array((np.ones(len(bags)), (np.arange(len(bags)), bags)))

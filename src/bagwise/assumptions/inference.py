@@ -123,6 +123,11 @@ class CountInference:
             kernels.by_table(rising, self.offsets, *tables, weights, *found)
         return out
 
+    def best_counts(self, scores: Array, weights: Array) -> tuple[Array, Array]:
+        """Return value and count of the best labelings for the scores of one model."""
+        best = self.best(scores[None], weights[None])
+        return best.value[0], best.count[0]
+
     def values(self, scores: Array, weights: Array) -> Array:
         """Return the values of the best labelings alone."""
         fits = self._work is not None and len(self._work.value) == len(scores)

@@ -140,11 +140,7 @@ class TorchDense(Dense):
 
         return torch.cat(parts, 1), back
 
-    # Products with all rows -----------------------------------------------------------------------
-
-    def scores(self, coef: Any) -> Any:
-        """Return X w, float64, as a tensor."""
-        return self.torch.cat(self.each(lambda _, block: self.scores_of(block, coef)))
+    # The contract of a design, with vectors on the host ------------------------------------------
 
     def scores_of_many(self, coefs: Array) -> Array:
         """Return the scores of several weight vectors in one pass, one per column."""
@@ -154,19 +150,15 @@ class TorchDense(Dense):
         )
         return self.torch.cat(parts).cpu().numpy()
 
-    def sums(self, many: Any) -> Any:
-        """Return the weighted sums of rows, one per row of weights, as float64 tensors."""
-        return sum(self.each(lambda rows, block: self.sums_of(block, many[:, rows])))
-
-    # The contract of a design, with vectors on the host ------------------------------------------
-
     def __matmul__(self, coef: Array) -> Array:
         """Return X w."""
-        return self.scores(self.up(coef)).cpu().numpy()
+        return self.scores_of_many(coef[None])[:, 0]
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return X' weights."""
-        return self.sums(self.up(weights)[None])[0].cpu().numpy()
+        many = self.up(weights)[None]
+        total: Any = sum(self.each(lambda rows, block: self.sums_of(block, many[:, rows])))
+        return total[0].cpu().numpy()
 
     def adjoint(self, dual: Array) -> Array:
         """Return the coefficients of X' r."""

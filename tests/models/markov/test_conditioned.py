@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise import Bags, MarkovNetworkClassifier
+from bagwise.assumptions import CountInference
 from bagwise.designs import matrix_design
 from bagwise.models.markov import descents
 from bagwise.models.markov.conditioned import Examples, leave_out_known
@@ -77,7 +78,7 @@ def test_risk_is_that_of_all_labelings_that_agree(potential, n_classes, monkeypa
         known = leave_out_known(seen, bags, signs, potential, joint=True)
         apart = leave_out_known(seen, bags, signs, potential, joint=False)
         instances, kinds = known.instances, known.kinds
-        inference = instances.inference(potential, known.offsets, kinds)
+        inference = CountInference(potential, known.offsets, kinds)
         rest = known.columns, known.labels, n_classes, known.weight
         risk = MarkovRisk(instances, inference, *rest)
         w = rng.normal(size=risk.n_coef)
@@ -96,7 +97,7 @@ def test_risk_is_that_of_all_labelings_that_agree(potential, n_classes, monkeypa
         np.testing.assert_allclose([risk.value(at), risk.evaluate(at)[0]], expected, atol=1e-10)
         for k in range(n_models if n_models > 1 else 0):  # each class against the rest
             own_kinds = None if apart.kinds is None else apart.kinds[[k]]
-            inference = apart.instances.inference(potential, apart.offsets, own_kinds)
+            inference = CountInference(potential, apart.offsets, own_kinds)
             rest = apart.columns, 1 * (apart.labels == k), 2, apart.weight
             each = MarkovRisk(apart.instances, inference, *rest)
             at = np.concatenate([instance[k], weights[k], bag[k]])

@@ -96,17 +96,6 @@ class NetworkInputs:
         return covariate_columns(bags, _ASKED, kinds)
 
 
-def place_operator(instances: InstanceOperator) -> InstanceOperator:
-    """Return the operator whose scores stay on the device of the rows, if they are on one."""
-    from bagwise.designs.torch import TorchDense
-    from bagwise.models.markov.device import DeviceOperator
-
-    design = instances.design
-    if not isinstance(design, TorchDense):
-        return instances
-    return DeviceOperator(design, instances.scale, instances.fit_intercept)
-
-
 def _here(bags: Bags) -> Any:
     return bags.to("host").X
 

@@ -56,7 +56,7 @@ from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
 from bagwise.models.markov.conditioned import Examples, Remains, leave_out_known
 from bagwise.models.markov.descents import STARTS, find_idle, rows_of, run_starts
-from bagwise.models.markov.inputs import NetworkInputs, models_of, place_operator
+from bagwise.models.markov.inputs import NetworkInputs, models_of
 from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.scores import Network, NetworkScores
 from bagwise.problems import is_in_doubt
@@ -210,15 +210,15 @@ class MarkovNetworkClassifier(NetworkScores):
 
     def _risks(self, seen: Examples) -> list[MarkovRisk]:
         """Return the joint risk, or one per class."""
-        instances, kinds = place_operator(seen.instances), seen.kinds
+        instances, kinds = seen.instances, seen.kinds
         if self._is_joint:
-            inference = instances.inference(self.potential_, seen.offsets, kinds)
+            inference = CountInference(self.potential_, seen.offsets, kinds)
             data = seen.columns, seen.labels, len(self.classes_), seen.weight
             return [MarkovRisk(instances, inference, *data)]
         risks = []
         for code in range(len(self.classes_)):
             own = None if kinds is None else kinds[[code]]
-            inference = instances.inference(self.potential_, seen.offsets, own)
+            inference = CountInference(self.potential_, seen.offsets, own)
             data = seen.columns, 1 * (seen.labels == code), 2, seen.weight
             risks.append(MarkovRisk(instances, inference, *data))
         return risks

@@ -64,27 +64,6 @@ class InstanceOperator:
             return rows
         return np.hstack([rows, weights @ np.ones((self.n_rows, 1))])
 
-    # Vectors of scores, which are where the instances are ----------------------------------------
-
-    def join(self, instances: Any, potential: Array, bags: Array) -> Any:
-        """Return the parts of z as one vector."""
-        return np.concatenate([*instances, potential.ravel(), bags.ravel()])
-
-    def split(self, z: Any, n_models: int, n_weights: int) -> MarkovScores:
-        """Return the parts of z (views)."""
-        ends = n_models * np.cumsum([self.n_rows, n_weights])
-        return MarkovScores(*(part.reshape(n_models, -1) for part in np.split(z, ends)))
-
-    def lift(self, scores: Array) -> Any:
-        """Return scores of instances where the instances are."""
-        return scores
-
-    def inference(
-        self, potential: CountPotential, offsets: Array, kinds: Array | None = None
-    ) -> CountInference:
-        """Return the inference of bags where the instances are."""
-        return CountInference(potential, offsets, kinds)
-
 
 @dataclass(frozen=True)
 class MarkovScores:
@@ -126,7 +105,7 @@ class MarkovRisk:
 
         It counts the unknown instances alone: what is known of bags need not fit that potential.
         """
-        inference = self.instances.inference(potential, self.inference.offsets)
+        inference = CountInference(potential, self.inference.offsets)
         data = (self.bag_features, self.codes, self.n_classes, self.weight)
         found = MarkovRisk(self.instances, inference, *data)
         found.by_bundle = self.by_bundle
@@ -142,7 +121,7 @@ class MarkovRisk:
         """Return z = Zw as one flat vector: one pass over the instances."""
         instance, potential, bag = self.split(w)
         scores = [self.instances @ row for row in instance]
-        return self.instances.join(scores, potential, bag @ self.bag_features.T)
+        return join_scores(*scores, potential, bag @ self.bag_features.T)
 
     def backward(self, r: Array) -> Array:
         """Return Z'r: one pass over the instances."""
@@ -151,8 +130,9 @@ class MarkovRisk:
         return np.hstack([instance, part.potential, part.bags @ self.bag_features]).ravel()
 
     def parts(self, z: Array) -> MarkovScores:
-        """Split a flat vector into its parts."""
-        return self.instances.split(z, self.n_models, self.widths[1])
+        """Split a flat vector into its parts (views)."""
+        ends = self.n_models * np.cumsum([self.instances.n_rows, self.widths[1]])
+        return MarkovScores(*(part.reshape(self.n_models, -1) for part in np.split(z, ends)))
 
     # The risk ------------------------------------------------------------------------------------
 
@@ -218,7 +198,7 @@ class MarkovRisk:
     def _pull(self, z: Array, best: BestLabelings, amount: Array) -> Array:
         instances = self.inference.positives(self.parts(z).instances, best, amount)
         potential = self.inference.bin_sums(best, amount)
-        return self.instances.join(instances, potential, amount[:, 1])
+        return join_scores(instances, potential, amount[:, 1])
 
     def zero(self) -> Array:
         """Return the z of w = 0."""
@@ -227,7 +207,7 @@ class MarkovRisk:
     def _of_instances(self, scores: Array) -> Array:
         """Return the z in which only instances score."""
         shapes = ((self.n_models, self.widths[1]), (self.n_models, len(self.codes)))
-        return self.instances.join(self.instances.lift(scores), *map(np.zeros, shapes))
+        return join_scores(scores, *map(np.zeros, shapes))
 
     def whole_bags(self) -> Array:
         """Return the z in which every instance scores 1 for its bag's class and -1 for others."""
@@ -241,6 +221,11 @@ class MarkovRisk:
         value = float(self.weight @ self._of_truth(total))
         slope = self._pull(z, best, self._amounts(self.codes))
         return FrozenMarkovRisk(self, slope, value - float(slope @ z))
+
+
+def join_scores(*parts: Array) -> Array:
+    """Return the parts of z as one vector."""
+    return np.concatenate([part.ravel() for part in parts])
 
 
 class FrozenMarkovRisk:

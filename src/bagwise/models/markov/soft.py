@@ -76,20 +76,20 @@ class SoftBags:
 
         ``z_frozen`` are those at the point where labelings are frozen, if there is one.
         """
-        best = self.inference.best(z[None], look.potential[None])
+        value, count = self.inference.best_counts(z, look.potential)
         of_bags = self.labels.columns @ look.bag
-        score = best.value[0] + np.stack([0 * of_bags, of_bags])
+        score = value + np.stack([0 * of_bags, of_bags])
         bags = np.arange(len(self.truth))
         worst = score[1 - self.truth, bags]  # of the other side
         risk = np.maximum(0, 1 + worst - score[self.truth, bags])
         scene = _Scene(self, z, look, of_bags)
         if look.frozen is None:
-            scene.follow(best.count[0][self.truth, bags])
+            scene.follow(count[self.truth, bags])
         elif z_frozen is None:
             scene.freeze_whole()
         else:
-            then = self.inference.best(z_frozen[None], look.frozen.potential[None])
-            scene.follow(then.count[0][self.truth, bags])
+            _, count = self.inference.best_counts(z_frozen, look.frozen.potential)
+            scene.follow(count[self.truth, bags])
             scene.freeze(z_frozen, look.frozen.width)
         seen = judged = scene.see(look.judge, centers)
         centers = judged.q if look.renew else centers
