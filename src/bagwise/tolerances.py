@@ -1,4 +1,4 @@
-"""Tolerances and limits that several modules share, what precision allows, and one BLAS thread.
+"""Tolerances and limits that several modules share, what precision allows, and threads.
 
 The number of threads must not change a bit of the answer: BLAS splits long sums by the number of
 its threads, and rounding follows the split. Its threads also wait for each other: on two busy
@@ -10,12 +10,13 @@ and blocks instead (``n_jobs``).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 TIE = 1e-12  # relative: objectives of different problems, shares of weight, this close are equal
 PROVEN = 1e-9  # relative gap that counts as converged: no more digits of a gap survive rounding
@@ -85,3 +86,8 @@ def one_blas_thread() -> Iterator[None]:
                 _disown()
                 limit.restore_original_limits()
                 _disown()
+
+
+def in_threads(function: Callable[..., Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
+    """Return what a function makes of items, in their order; no bit depends on ``n_jobs``."""
+    return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(function)(item) for item in items)

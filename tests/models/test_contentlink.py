@@ -105,7 +105,7 @@ def test_a_limit_of_steps_warns_and_bags_need_ids(monkeypatch):
     with pytest.raises(ValueError, match="have no ids of their own"):
         ContentLinkSVC(bag_graph=graph).fit(bags.replace(ids=None), y)
     monkeypatch.setattr("bagwise.models.contentlink.MAX_STEPS", 1)
-    with pytest.warns(ConvergenceWarning, match="after 1 steps"):
+    with pytest.warns(ConvergenceWarning, match="by 1 steps of its factorization"):
         ContentLinkSVC(bag_graph=graph).fit(bags, y)
 
 

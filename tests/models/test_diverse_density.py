@@ -57,4 +57,4 @@ def test_a_search_never_ends_worse_than_it_began():
         at_start = density.most_likely_cause(
             density.distances(bags.X[row], np.full(5, np.sqrt(0.1)))
         )[0]
-        assert EMDD()._search(density, row, 0.1).objective <= at_start
+        assert EMDD()._search(density, 0.1, row).objective <= at_start

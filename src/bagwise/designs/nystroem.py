@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.linalg import eigh
 
 from bagwise._typing import Array
@@ -34,7 +33,7 @@ from bagwise.kernels import (
 )
 from bagwise.kernels.instance import NOT_SEMIDEFINITE
 from bagwise.rowstores.base import row_blocks
-from bagwise.tolerances import rounding_of
+from bagwise.tolerances import in_threads, rounding_of
 
 SAMPLE = 20_000  # rows that landmarks or words are learned from: more of a data set repeat them
 _DOUBLE_BYTES = 1 << 30  # of features in float64; more of them are kept in float32
@@ -149,9 +148,8 @@ def nystroem_design(
         features[block] = values
         return float(diagonal[counts].sum()), float(lost[counts].sum())
 
-    jobs = Parallel(n_jobs=n_jobs, prefer="threads")  # no bit depends on their number
     blocks = row_blocks(pairs.n_rows, 8 * len(chosen))
-    whole, left = np.sum(jobs(delayed(fill)(block) for block in blocks), axis=0)
+    whole, left = np.sum(in_threads(fill, blocks, n_jobs), axis=0)
     error = float(left / whole) if whole > 0 else 0.0
     return Nystroem(check_kernel_values(features), chosen, W, error)
 

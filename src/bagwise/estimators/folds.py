@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -18,7 +17,7 @@ from bagwise.estimators.task import as_given
 from bagwise.procedures.run import run_all, together
 from bagwise.rows import Rows
 from bagwise.rowstores.base import is_mapped
-from bagwise.tolerances import one_blas_thread
+from bagwise.tolerances import in_threads, one_blas_thread
 
 if TYPE_CHECKING:
     from bagwise.estimators.rows import RowsClassifier
@@ -57,7 +56,8 @@ def score_folds(
     """
     given = model.get_params(deep=False).get("class_weight")
 
-    def fold(train: Array, test: Array) -> Array:
+    def fold(split: tuple[Array, Array]) -> Array:
+        train, test = split
         part, share = model._make_fresh(), np.zeros(len(bags))
         part.classes_ = model.classes_
         of_class = class_weights(given, model.classes_, codes[train], weight[train])
@@ -65,8 +65,7 @@ def score_folds(
         scores = _score_all(part, shared, bags, codes, share)
         return part._assumption().bag_score(scores, bags.offsets)[test]
 
-    jobs = Parallel(n_jobs=model.n_jobs, prefer="threads")
-    return in_order(jobs(delayed(fold)(*split) for split in splits), splits)
+    return in_order(in_threads(fold, splits, model.n_jobs), splits)
 
 
 @dataclass(frozen=True)

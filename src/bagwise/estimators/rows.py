@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
@@ -68,7 +67,7 @@ from bagwise.rows import Newton, can_pass, make_rows
 from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
 from bagwise.solvers import solve
-from bagwise.tolerances import NOTHING
+from bagwise.tolerances import NOTHING, in_threads
 
 Start = np.random.RandomState | None  # the usual one, or drawn at random
 
@@ -206,8 +205,7 @@ class RowsClassifier(BagClassifier):
         fits = self._class_steps(design, bags, codes, weight)
         if design.passed:
             return run(design, together(fits))
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return jobs(delayed(finish)(fit) for fit in fits)
+        return in_threads(finish, fits, self.n_jobs)
 
     def _class_steps(self, design: Any, bags: Bags, codes: Array, weight: Array) -> Iterator[Steps]:
         """Yield the steps of one fit per class."""

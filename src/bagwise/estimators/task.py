@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
@@ -21,7 +20,7 @@ from bagwise.assumptions.rules import Facts
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.designs import Design, matrix_design
-from bagwise.errors import SCALE, Message
+from bagwise.errors import SCALE, Argument, Message
 from bagwise.kernels import in_double
 from bagwise.kernels.instance import rbf_slopes
 from bagwise.losses import Loss
@@ -30,6 +29,7 @@ from bagwise.procedures import Run
 from bagwise.rows import Labels, Rows
 from bagwise.rowstores import here
 from bagwise.solvers import Solution, solve
+from bagwise.tolerances import in_threads
 
 
 @dataclass(frozen=True)
@@ -275,6 +275,16 @@ def warn_of_doubt(model: Any, fit: Any) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=2)
 
 
+def warn_stopped(
+    model: Any, by: str, objective: float, *remedy: str | Argument, gap: float | None = None
+) -> None:
+    """Warn that something ended a fit before it converged."""
+    proven = "" if gap is None else f", gap {gap:.2g}"
+    what = f"{type(model).__name__} was stopped by {by} before it converged: objective "
+    message = Message(f"{what}{objective:.6g}{proven}. ", *remedy)
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
 def score_instances(model: Any, bags: Bags) -> Array:
     """Return the raw scores of instances, one column per model."""
     if model.kernel == "linear":
@@ -285,8 +295,7 @@ def score_instances(model: Any, bags: Bags) -> Array:
     def score_block(first: int) -> Array:
         return model._kernel_rows(here(bags.X[first : first + rows])) @ model.dual_coef_.T
 
-    jobs = Parallel(n_jobs=model.n_jobs, prefer="threads")  # no bit depends on their number
-    parts = jobs(delayed(score_block)(first) for first in blocks)
+    parts = in_threads(score_block, blocks, model.n_jobs)
     return np.concatenate(parts).astype(np.float64) + model.intercept_
 
 

@@ -20,7 +20,6 @@ matrix factorization", SIGIR 2007.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -28,7 +27,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.sparse.linalg import svds
-from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._documented import answers
 from bagwise._typing import Array
@@ -36,6 +34,7 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.statistics import statistics_without_each
 from bagwise.estimators.params import integer, param, positive
+from bagwise.estimators.task import warn_stopped
 from bagwise.graphs import Graph
 from bagwise.models.graph.structure import (
     check_graph_ids,
@@ -172,9 +171,8 @@ class ContentLinkSVC(EmbeddingSVC):
         self.ids_, self.factors_ = bags.ids, content @ self.projection_
         self.factors_[used] = Z / scale
         if is_in_doubt(found.fun, 0.0, converged=found.success, stopped=not found.success):
-            what = f"ContentLinkSVC stopped its factorization after {found.nit} steps: objective"
-            message = f"{what} {found.fun:.6g}. Raise tol or alpha."
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+            steps = f"{found.nit} steps of its factorization"
+            warn_stopped(self, steps, found.fun, "Raise tol or alpha.")
 
     def _links(self, bags: Bags) -> Any:
         """Return the matrix of links between these bags, of norm 1 where there are some."""

@@ -19,9 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -33,6 +31,7 @@ from bagwise.kernels import settle_gamma
 from bagwise.models.density import Concept, Density, measure_distances
 from bagwise.models.diverse_density import Scaling, start_at
 from bagwise.models.meansvc import EmbeddingSVC
+from bagwise.tolerances import in_threads
 
 
 class DDSVM(EmbeddingSVC):
@@ -94,15 +93,11 @@ class DDSVM(EmbeddingSVC):
         self.scales_ /= np.where(spread > 0, spread, 1.0)[:, None]
 
     def _optima(self, density: Density, gamma: float) -> list[Concept]:
-        starts = density.starts("noisy_or", gamma, self.n_init)
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        with threadpool_limits(1, user_api="blas"):
-            return jobs(
-                delayed(density.climb)(
-                    "noisy_or", *start_at(density, row, gamma), self.tol, self.max_inner
-                )
-                for row in starts
-            )
+        def climb(row: int) -> Concept:
+            start = start_at(density, row, gamma)
+            return density.climb("noisy_or", *start, self.tol, self.max_inner)
+
+        return in_threads(climb, density.starts("noisy_or", gamma, self.n_init), self.n_jobs)
 
     def _distances(self, bags: Bags) -> Array:
         """Return phi(B), one row per bag (Eq. 6)."""

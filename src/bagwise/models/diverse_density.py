@@ -21,17 +21,14 @@ Q. Zhang, S. A. Goldman, "EM-DD: an improved multiple-instance learning techniqu
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -40,10 +37,11 @@ from bagwise.crossfit import best_threshold
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import Words, integer, param, positive, redeclare, shared
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import stack_models
+from bagwise.estimators.task import stack_models, warn_stopped
 from bagwise.kernels import settle_gamma
 from bagwise.models.density import Concept, Density, measure_distances
 from bagwise.problems import is_in_doubt
+from bagwise.tolerances import in_threads
 
 
 class Scaling:
@@ -107,7 +105,7 @@ class _DensityClassifier(BagClassifier):
     def _likelihood(self) -> str:
         raise NotImplementedError
 
-    def _search(self, density: Density, row: int, gamma: float) -> Concept:
+    def _search(self, density: Density, gamma: float, row: int) -> Concept:
         raise NotImplementedError
 
     def _responsibility(self, density: Density, d: Array) -> Array:
@@ -143,9 +141,7 @@ class _DensityClassifier(BagClassifier):
 
     def _searches(self, density: Density) -> list[Concept]:
         starts = density.starts(self._likelihood(), self.gamma_, self.n_init)
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        with threadpool_limits(1, user_api="blas"):  # L-BFGS asks for many tiny products
-            return jobs(delayed(self._search)(density, row, self.gamma_) for row in starts)
+        return in_threads(partial(self._search, density, self.gamma_), starts, self.n_jobs)
 
     def _keep(
         self, scaling: Scaling, concepts: list[Concept], searches: list[list[Concept]]
@@ -161,12 +157,7 @@ class _DensityClassifier(BagClassifier):
         self.history_ = histories if len(histories) > 1 else histories[0]
         stopped, worst = not all(concept.converged for concept in concepts), max(self.objective_)
         if is_in_doubt(worst, 0.0, converged=not stopped, stopped=stopped):  # there is no gap
-            warnings.warn(
-                f"{type(self).__name__} was stopped by max_inner={self.max_inner} steps per search "
-                f"at negative log likelihood {worst:.6g}. Raise max_inner.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            warn_stopped(self, f"max_inner={self.max_inner}", worst, "Raise max_inner.")
 
     def _keep_radius(self, densities: list[Density], concepts: list[Concept]) -> None:
         self.radius_ = np.array(
@@ -220,7 +211,7 @@ class DiverseDensity(_DensityClassifier):
     def _likelihood(self) -> str:
         return self.likelihood
 
-    def _search(self, density: Density, row: int, gamma: float) -> Concept:
+    def _search(self, density: Density, gamma: float, row: int) -> Concept:
         point, scale = start_at(density, row, gamma)
         return density.climb(self.likelihood, point, scale, self.tol, self.max_inner)
 
@@ -248,7 +239,7 @@ class EMDD(_DensityClassifier):
     def _likelihood(self) -> str:
         return "most_likely_cause"
 
-    def _search(self, density: Density, row: int, gamma: float) -> Concept:
+    def _search(self, density: Density, gamma: float, row: int) -> Concept:
         point, scale = start_at(density, row, gamma)
         d = density.distances(point, scale)
         best = Concept(point, scale, float(density.most_likely_cause(d)[0]), [], True)

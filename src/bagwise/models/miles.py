@@ -17,14 +17,11 @@ selection", IEEE TPAMI 28 (2006).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from bagwise._documented import answers
@@ -39,12 +36,13 @@ from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import Parameters, integer, param, shared
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import rows_of
+from bagwise.estimators.task import keep_solutions, rows_of, warn_of_doubt
 from bagwise.kernels import Kernel, check_matrix, settle_gamma
 from bagwise.kernels.bag import nearest_squared
-from bagwise.problems import is_in_doubt
+from bagwise.procedures import Run
 from bagwise.solvers import Solution
 from bagwise.solvers.l1_hinge import solve_l1_hinge
+from bagwise.tolerances import NOTHING, in_threads
 
 _DECIMALS = 12  # of bag scores, whose margin is 1: linear programs are solved to about 1e-9
 
@@ -183,34 +181,24 @@ class MILES(BagClassifier, _Points):
         points = self._points(train, self.gamma_)
         embedded = _similarities(train, train.X[points], self.gamma_)
         labels = np.where(self._truth(codes[used]).T, 1.0, -1.0)
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        solutions = jobs(
-            delayed(solve_l1_hinge)(embedded, y, self.C * weight, max_iter=self.max_iter)
-            for y in labels
-        )
-        self._keep(bags, rows_of(bags, used)[points], solutions)
+        costs, limit = self.C * weight, self.max_iter
+
+        def solve(y: Array) -> Solution:
+            return solve_l1_hinge(embedded, y, costs, max_iter=limit)
+
+        self._keep(bags, rows_of(bags, used)[points], in_threads(solve, labels, self.n_jobs))
 
     def _keep(self, bags: Bags, rows: Array, solutions: list[Solution]) -> None:
-        coef = np.stack([solution.coef for solution in solutions])
+        for record in (record for solution in solutions for record in solution.history):
+            self._report(record)
+        ended = [each.converged or each.n_iter < self.max_iter for each in solutions]
+        pairs = zip(solutions, ended, strict=True)
+        coef = keep_solutions(self, [Run(each, None, each.history, done) for each, done in pairs])
         chosen = np.flatnonzero(np.any(coef != 0, axis=0))
         self.support_, self.coef_ = rows[chosen], coef[:, chosen]
         self.support_vectors_ = bags.X[self.support_]
-        self.intercept_ = np.array([solution.intercept for solution in solutions])
-        self.objective_ = np.array([solution.objective for solution in solutions])
-        self.gap_ = np.array([solution.gap for solution in solutions])
-        self.n_iter_ = max(solution.n_iter for solution in solutions)
-        histories = [solution.history for solution in solutions]
-        self.history_ = histories if len(histories) > 1 else histories[0]
-        for record in (record for solution in solutions for record in solution.history):
-            self._report(record)
-        for solution in solutions:
-            if is_in_doubt(solution.objective, solution.gap, converged=solution.converged):
-                warnings.warn(
-                    f"MILES stopped after max_iter={self.max_iter} linear programs with objective "
-                    f"{solution.objective:.6g} and duality gap {solution.gap:.2g}. Raise max_iter.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
+
+    _warn, _excused, _loss_weights = warn_of_doubt, NOTHING, "C"  # of `keep_solutions`
 
     def _bag_scores(self, bags: Bags) -> Array:
         embedded = _similarities(bags, self.support_vectors_, self.gamma_)

@@ -21,14 +21,12 @@ proportions", ICML 2013.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 
 from bagwise._documented import answers
@@ -40,7 +38,7 @@ from bagwise.bags.ids import name_of
 from bagwise.bags.segments import expand, segment_argmax, segment_mean
 from bagwise.estimators.input import BagInput, check_weight
 from bagwise.estimators.params import KernelOptions, Words, param, redeclare, shared
-from bagwise.estimators.task import Task, as_given
+from bagwise.estimators.task import Task, as_given, warn_stopped
 from bagwise.models.annealed import anneal_task
 from bagwise.models.instance import InstanceSVC
 from bagwise.models.witness import assign, solve_assigned
@@ -181,13 +179,8 @@ class LabelProportionSVC(ShareRegressor):
         self.estimator_, self.instance_weights_ = model, run.assignment
         self.objective_, self.gap_ = float(model.objective_[0]), float(model.gap_[0])
         if not run.converged:  # the rest `model` decided
-            warnings.warn(
-                f"LabelProportionSVC was stopped by max_iter={self.max_iter} before its labels "
-                f"came to rest: objective {self.objective_:.6g}, duality gap {self.gap_:.2g}. "
-                "Raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            limit = f"max_iter={self.max_iter}"
+            warn_stopped(self, limit, self.objective_, "Raise max_iter.", gap=self.gap_)
 
     def _best_run(self, task: Task, counts: ExactCounts) -> Run:
         rng = np.random.RandomState(self.random_state)

@@ -18,13 +18,11 @@ JMLR 10 (2009), for the problem; the likelihood is that of the count potentials 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods
 
 from bagwise._documented import answers
@@ -33,6 +31,7 @@ from bagwise.assumptions import CountPosterior
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
 from bagwise.estimators.params import param, positive, shared
+from bagwise.estimators.task import warn_stopped
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.proportions import ShareRegressor
@@ -148,13 +147,8 @@ class LabelProportionLogistic(ShareRegressor):
         self.objective_, self.gap_, self.n_iter_ = found.objective, found.gap, found.n_iter
         done, tol = found.converged, max(self.tol, NOTHING)
         if is_in_doubt(found.objective, found.gap, converged=done, stopped=not done, tol=tol):
-            warnings.warn(
-                f"LabelProportionLogistic was stopped by max_iter={self.max_iter} before it "
-                f"converged to tol={self.tol:g}: objective {found.objective:.6g}, gap "
-                f"{found.gap:.2g}. Raise max_iter, tol or alpha.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            limit, remedy = f"max_iter={self.max_iter}", "Raise max_iter, tol or alpha."
+            warn_stopped(self, limit, found.objective, remedy, gap=found.gap)
 
     @answers("ndarray of shape (n_instances,)", "Aligned with ``bags.X``.")
     def instance_decision_function(self, bags: Any) -> Array:

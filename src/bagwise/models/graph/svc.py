@@ -29,7 +29,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._documented import answers
@@ -59,7 +58,7 @@ from bagwise.procedures import Run, cccp
 from bagwise.solvers import Solution
 from bagwise.solvers.block_cd import block_descent
 from bagwise.solvers.cutting_plane import CutSolution, Term, cutting_plane
-from bagwise.tolerances import PROVEN
+from bagwise.tolerances import PROVEN, in_threads
 
 # Without a graph: with few features the cuts run out by themselves, so precision is all but free;
 # with many, descent over blocks takes a fraction of the time.
@@ -171,11 +170,8 @@ class GraphSVC(RowsClassifier):
         share = pad(weight / weight.sum(), structure.n_bags)
         # A bag without weight is no positive bag: it must not choose a witness.
         truth = self._truth(codes) & (weight > 0)[:, None]
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        fits = jobs(
-            delayed(self._fit_column)(structure, share, pad(column, structure.n_bags, False))
-            for column in truth.T
-        )
+        columns = [pad(column, structure.n_bags, False) for column in truth.T]
+        fits = in_threads(partial(self._fit_column, structure, share), columns, self.n_jobs)
         fits = [as_given(fit, structure.design) for fit in fits]
         labeled = slice(everyone.offsets[len(codes)])
         self._keep(everyone, [replace(fit, assignment=fit.assignment[labeled]) for fit in fits])

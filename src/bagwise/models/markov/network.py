@@ -35,7 +35,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -53,7 +52,7 @@ from bagwise.bags.segments import expand
 from bagwise.crossfit import CV, check_enough_bags, hold_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import stack_models
+from bagwise.estimators.task import stack_models, warn_stopped
 from bagwise.models.markov.conditioned import Examples, Remains, leave_out_known
 from bagwise.models.markov.descents import STARTS, find_idle, rows_of, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of
@@ -61,9 +60,9 @@ from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.scores import Network, NetworkScores
 from bagwise.problems import is_in_doubt
 from bagwise.procedures import Run
-from bagwise.procedures.run import run, run_all
+from bagwise.procedures.run import finish, run_all
 from bagwise.solvers.soft_newton import Passes
-from bagwise.tolerances import NOTHING
+from bagwise.tolerances import NOTHING, in_threads
 
 
 class MarkovNetworkClassifier(NetworkScores):
@@ -228,8 +227,7 @@ class MarkovNetworkClassifier(NetworkScores):
         rows = rows_of(risks[0])
         descents = [self._best_start(risk, held) for risk, held in problems]
         if rows is None:
-            jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-            fits = jobs(delayed(run)(rows, each) for each in descents)
+            fits = in_threads(finish, descents, self.n_jobs)
         else:
             fits = run_all(rows, descents)
         runs = [fit[0] for fit in fits]
@@ -286,13 +284,8 @@ class MarkovNetworkClassifier(NetworkScores):
         stopped = [fit for fit in runs if self._doubts(fit)]
         if stopped:
             worst = max(stopped, key=lambda fit: fit.solution.gap)
-            reason, remedy = self._explain_stop(worst)
-            message = (
-                f"{type(self).__name__} was stopped before it converged to tol={self.tol:g} (by "
-                f"{reason}): objective {worst.solution.objective:.6g}, gap "
-                f"{worst.solution.gap:.2g}. "
-            )
-            warnings.warn(Message(message, remedy), ConvergenceWarning, stacklevel=2)
+            (reason, remedy), found = self._explain_stop(worst), worst.solution
+            warn_stopped(self, reason, found.objective, remedy, gap=found.gap)
 
     def _doubts(self, fit: Run) -> bool:
         """Return whether a fit was stopped, or has a gap that its tolerance does not explain."""
