@@ -72,10 +72,15 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("BagEnsemble", "oob_score"): "Use model_selection.cross_validate_bags.",
     ("BagEnsemble", "bootstrap"): "Leave it out: members draw with replacement.",
     ("BagEnsemble", "max_bags"): "Leave it out: members draw as many bags as there are.",
+    (
+        "BagKernelSVC",
+        "affinity",
+    ): "Leave it out: neighbors are within the mean distance in the bag.",
     ("BagKernelSVC", "metric"): "Leave it out: it belonged to bag_kernel='hausdorff'.",
     ("Bags", "parents"): _TIES,
     ("AnnealedWitnessSVC", "C_witnesses"): "Leave it out: a penalized number of witnesses had no "
     "gain over a fixed one (docs/results/witness_count.md).",
+    ("DDSVM", "separation"): "Leave it out: it is .05, as in the paper.",
     ("GraphSVC", "linearize_negatives"): 'Use negatives="witnesses".',
     ("GraphSVC", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
     ("GraphSVC", "tol_graph"): "tol is the precision of the loss and of the edges.",
@@ -171,6 +176,7 @@ MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries 
 # Parameters whose other values changed predictions, with the value at which a model of 0.2 loads.
 HARMLESS: dict[tuple[str, str], Any] = {
     ("BagEnsemble", "combine"): "average",
+    ("BagKernelSVC", "affinity"): "mean",
     ("MarkovNetworkClassifier", "alphas"): None,
     ("MarkovNetworkClassifier", "chain"): 0.0,
     ("MarkovNetworkClassifier", "loss"): "hinge",

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from bagwise._documented import documenting
 from bagwise._removed import mark_removed_methods
 from bagwise._typing import Array
 from bagwise.bags.ids import as_names, factorize
@@ -52,6 +53,19 @@ class Edges:
         one, other = codes[self.source], codes[self.target]
         known = (one >= 0) & (other >= 0)
         return float(np.mean((one == other)[known])) if known.any() else float("nan")
+
+
+_explains = documenting(
+    {
+        "weight": ("array-like of shape (n_edges,)", "Weights; 1 when None."),
+        "directed": "Whether (a, b) and (b, a) are different edges.",
+        "nodes": (
+            "sequence of hashable",
+            "All known ids; an edge to any other id is an error. Not checked when None.",
+        ),
+    },
+    "Graph\n    The graph.",
+)
 
 
 class Graph:
@@ -133,6 +147,12 @@ class Graph:
     # Construction ------------------------------------------------------------------------------
 
     @classmethod
+    @_explains(
+        edges=(
+            "array-like of shape (n_edges, 2) or sequence of pairs",
+            "The ids at the two ends of each edge.",
+        )
+    )
     def from_edges(
         cls,
         edges: Any,
@@ -142,22 +162,6 @@ class Graph:
         nodes: Iterable[Hashable] | None = None,
     ) -> Graph:
         """Build from pairs of ids.
-
-        Parameters
-        ----------
-        edges : array-like of shape (n_edges, 2) or sequence of pairs
-            The ids at the two ends of each edge.
-        weight : array-like of shape (n_edges,), default=None
-            Weights; 1 when None.
-        directed : bool, default=False
-            Whether (a, b) and (b, a) are different edges.
-        nodes : sequence of hashable, default=None
-            All known ids; an edge to any other id is an error. Not checked when None.
-
-        Returns
-        -------
-        Graph
-            The graph.
 
         Examples
         --------
@@ -176,24 +180,18 @@ class Graph:
         return cls(*ends, weight, directed=directed, nodes=nodes)
 
     @classmethod
+    @_explains(
+        matrix=(
+            "SciPy sparse matrix or array-like of shape (n_nodes, n_nodes)",
+            "Weight of the edge from row to column; zero where there is none. Symmetric, unless "
+            "edges are directed.",
+        ),
+        ids=("sequence of hashable of length n_nodes", "Ids of the rows; 0, 1, ... when None."),
+    )
     def from_sparse(
         cls, matrix: Any, ids: Iterable[Hashable] | None = None, *, directed: bool = False
     ) -> Graph:
         """Build from a square matrix of weights.
-
-        Parameters
-        ----------
-        matrix : SciPy sparse matrix or array-like of shape (n_nodes, n_nodes)
-            Weight of the edge from row to column; zero where there is none.
-        ids : sequence of hashable of length n_nodes, default=None
-            Ids of the rows and columns; 0, 1, ... when None.
-        directed : bool, default=False
-            Whether the edges are directed. If not, the matrix must be symmetric.
-
-        Returns
-        -------
-        Graph
-            The graph.
 
         Examples
         --------
@@ -227,18 +225,9 @@ class Graph:
         kind = "directed" if self.directed else "undirected"
         return f"Graph({len(self.ids)} nodes, {self.n_edges} edges, {kind})"
 
+    @_explains(factor="A positive number.")
     def scaled(self, factor: float) -> Graph:
         """Return the graph with all weights multiplied, as one view of several.
-
-        Parameters
-        ----------
-        factor : float
-            A positive number.
-
-        Returns
-        -------
-        Graph
-            The same edges.
 
         Examples
         --------

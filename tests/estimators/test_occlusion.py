@@ -32,7 +32,6 @@ FURTHER = [
         for bag_kernel in ("mean", "sum", "statistics", "migraph")
         for kernel in ("linear", "poly")
     ),
-    BagKernelSVC(bag_kernel="migraph", affinity=1.5),
     BagKernelSVC(bag_kernel="statistics", kernel=lambda A, B: (1 + A @ B.T) ** 2),
     MeanSVC(kernel="poly", kernel_options=KernelOptions(coef0=1.0)),
     StatisticsSVC(statistics=["mean", "std", "q20", "size"], kernel="poly"),

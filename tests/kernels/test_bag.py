@@ -11,9 +11,7 @@ from bagwise import BagKernelSVC, Bags
 from bagwise.kernels import Kernel, bag as bag_module
 from bagwise.kernels.bag import (
     affinity_weights,
-    affinity_weights_without_each,
     bag_statistics,
-    equal_weights_without_each,
     hausdorff,
     kernel_scores,
     nearest_squared,
@@ -93,7 +91,7 @@ def test_nearest_squared_equals_a_loop(side):
 @given(st.integers(0, 1000), st.sampled_from(KERNELS))
 def test_set_kernels_are_positive_semi_definite(seed, kernel):
     bags = some_bags(seed)
-    for weights in (np.ones(bags.n_instances), affinity_weights(bags, "mean")):
+    for weights in (np.ones(bags.n_instances), affinity_weights(bags)):
         K = set_kernel(kernel, bags, weights, bags, weights)
         np.testing.assert_allclose(K, K.T, rtol=1e-12)
         assert np.linalg.eigvalsh(K)[0] > -1e-10 * np.trace(K)
@@ -104,9 +102,7 @@ def test_set_kernels_are_positive_semi_definite(seed, kernel):
 def test_affinity_weights_by_hand(side):
     bags = Bags.from_list([[[0.0], [0.1], [5.0]], [[2.0]]])
     # Mean distance 2 (0.1 + 5 + 4.9) / 9 = 2.2: the first two instances are neighbors.
-    np.testing.assert_allclose(affinity_weights(bags, "mean"), [0.25, 0.25, 0.5, 1.0])
-    np.testing.assert_allclose(affinity_weights(bags, 0.01), [1 / 3, 1 / 3, 1 / 3, 1.0])
-    np.testing.assert_allclose(affinity_weights(bags, 10.0), [1 / 3, 1 / 3, 1 / 3, 1.0])
+    np.testing.assert_allclose(affinity_weights(bags), [0.25, 0.25, 0.5, 1.0])
 
 
 def test_statistics_dense_and_sparse():
@@ -141,40 +137,6 @@ def test_blocks_bound_the_memory(monkeypatch):
     set_kernel(Watching("rbf", 1.0), bags, ones, bags, ones)
     assert max(seen) == 16 * 16
     assert sum(seen) == 200 * 200
-
-
-# Bags without each of their instances -------------------------------------------------------------
-
-
-def ragged_bags():
-    rng = np.random.default_rng(0)
-    offsets = np.cumsum([0, *rng.integers(1, 6, 12)])
-    X = rng.normal(size=(offsets[-1], 3))
-    X[::3] = X[::3].round()  # ties
-    return Bags(X, offsets)
-
-
-@pytest.mark.parametrize("threshold", ["mean", 0.0, 1.5, 100.0])
-def test_weights_of_migraph(threshold):
-    for bag in ragged_bags():
-        bag = np.concatenate([bag, bag[:1], [[1.0, 2.0, 3.0]]])  # a copy, and three or more
-        found = affinity_weights_without_each(bag, threshold)
-        for i, weights in enumerate(found):
-            left = Bags.from_list([np.delete(bag, i, axis=0)])
-            expected = affinity_weights(left, threshold)
-            np.testing.assert_allclose(np.delete(weights, i), expected, atol=1e-14)
-            assert weights[i] == 0
-
-
-def test_copies_of_one_instance_are_all_neighbors():
-    bag = np.array([[0.1, 0.2]] * 3 + [[5.0, 0.3]])
-    np.testing.assert_allclose(affinity_weights_without_each(bag, "mean")[3], [1 / 3] * 3 + [0])
-
-
-def test_equal_weights():
-    np.testing.assert_array_equal(
-        equal_weights_without_each(3), [[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]
-    )
 
 
 def test_half_precision():

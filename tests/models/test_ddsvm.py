@@ -41,9 +41,7 @@ def test_only_likely_prototypes_stay():
 
 
 def test_of_copies_the_likeliest_stays():
-    kept = _distinct(
-        [concept([0, 0], 1.0), concept([1e-6, 0], 2.0), concept([3, 0], 3.0)], separation=0.05
-    )
+    kept = _distinct([concept([0, 0], 1.0), concept([1e-6, 0], 2.0), concept([3, 0], 3.0)])
     assert [c.objective for c in kept] == [1.0, 3.0]
 
 

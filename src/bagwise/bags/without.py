@@ -47,7 +47,7 @@ def sum_without_each(values: Array, offsets: Array) -> Array:
     sums = np.array(values, dtype=np.float64)
     for rows in equal_sizes(offsets, values[:1].size):
         if rows.shape[1] > 1:
-            sums[rows] = sum_of_others(values[rows])
+            sums[rows] = _sum_of_others(values[rows])
     return sums
 
 
@@ -62,7 +62,7 @@ def max_without_each(values: Array, offsets: Array) -> Array:
     return largest
 
 
-def sum_of_others(block: Array) -> Array:
+def _sum_of_others(block: Array) -> Array:
     """Return the sums over axis 1 of all other entries, from the left and from the right."""
     sums = np.zeros(block.shape)
     np.cumsum(block[:, :-1], axis=1, out=sums[:, 1:])

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
-from bagwise._documented import WIDTH, begin_example, join_sections, sections
+from bagwise._documented import WIDTH, begin_example, documenting, join_sections, sections
 from bagwise._removed import mark_removed_methods, refuse_parameters, refuse_value
 from bagwise.errors import Message, Parameter
 from bagwise.tolerances import LARGEST_EXACT
@@ -112,38 +112,22 @@ class Parameters(BaseEstimator):
         cls._own_docstring = cls.__dict__.get("__doc__") or ""
         cls.__doc__ = _write_docstring(cls, list(declared.values()))
 
+    @documenting({}, "dict\n    The values.")(
+        deep="Whether to add those of nested objects as ``group__name``."
+    )
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return parameters by name; groups that are None have their defaults there.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to add those of nested objects as ``group__name``.
-
-        Returns
-        -------
-        dict
-            The values.
-        """
+        """Return parameters by name; groups that are None have their defaults there."""
         values = super().get_params(deep)
         for name, kind in self._groups.items() if deep else ():
             if values[name] is None:
                 values |= {f"{name}__{key}": value for key, value in kind().get_params().items()}
         return values
 
+    @documenting({}, "Parameters\n    The object itself.")(
+        values="The values; ``group__name`` is one parameter of a nested object."
+    )
     def set_params(self, **values: Any) -> Self:
-        """Set parameters by name.
-
-        Parameters
-        ----------
-        **values : object
-            The values; ``group__name`` is one parameter of a nested object.
-
-        Returns
-        -------
-        Parameters
-            The object itself.
-        """
+        """Set parameters by name."""
         for name, kind in self._groups.items():
             if any(key.startswith(f"{name}__") for key in values):
                 given = values.pop(name, getattr(self, name))

@@ -18,7 +18,6 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
-from bagwise.bags.without import sum_of_others
 from bagwise.kernels import Kernel, in_double, squared_distances, squared_norms
 from bagwise.rowstores.base import BLOCK_BYTES
 
@@ -101,15 +100,15 @@ def nearest_squared(X: Any, bags: Bags) -> Array:
     return squared
 
 
-def affinity_weights(bags: Bags, threshold: str | float) -> Array:
+def affinity_weights(bags: Bags) -> Array:
     """Return miGraph's weight of every instance: one over its number of neighbors.
 
-    Two instances of a bag are neighbors if their distance is at most ``threshold``, or the mean
-    distance within the bag ("mean"). An instance is its own neighbor. Weights sum to 1 per bag.
+    Two instances of a bag are neighbors if their distance is at most the mean distance within the
+    bag. An instance is its own neighbor. Weights sum to 1 per bag.
     """
     weights = np.empty(bags.n_instances)
     for start, stop in zip(bags.offsets[:-1], bags.offsets[1:], strict=True):
-        weights[start:stop] = 1.0 / _neighbors(bags.X[start:stop], threshold)
+        weights[start:stop] = 1.0 / _neighbors(bags.X[start:stop])
     return weights / expand(segment_sum(weights, bags.offsets), bags.offsets)
 
 
@@ -173,43 +172,12 @@ def _distances(A: Any, B: Any) -> Array:
     return np.sqrt(squared, out=squared)
 
 
-def _neighbors(X: Any, threshold: str | float) -> Array:
-    """Count, for every row, the rows within the threshold."""
+def _neighbors(X: Any) -> Array:
+    """Count, for every row, the rows within the mean distance."""
 
     def over_rows(summary: Callable[[Array], Array]) -> Array:
         parts = [summary(_distances(X[i], X)) for i in _blocks(X.shape[0])]
         return np.concatenate(parts)
 
-    limit = over_rows(lambda d: d.mean(axis=1)).mean() if threshold == "mean" else threshold
+    limit = over_rows(lambda d: d.mean(axis=1)).mean()
     return over_rows(lambda d: (d <= limit).sum(axis=1))
-
-
-# Bags without each of their instances -------------------------------------------------------------
-
-
-def equal_weights_without_each(n: int) -> Array:
-    """Return the weights 1 / (n - 1) of the others, one row per instance left out."""
-    return (1.0 - np.eye(n)) / (n - 1)
-
-
-def affinity_weights_without_each(X: Any, threshold: str | float) -> Array:
-    """Return miGraph's weights of the others, one row per instance left out.
-
-    The number of neighbors of an instance is that among all, minus one where the instance left out
-    is a neighbor. With the threshold "mean", which is another one for every instance left out,
-    neighbors are counted in the sorted distances.
-    """
-    distances = _distances(X, X)
-    n = len(distances)
-    if threshold == "mean":
-        others = sum_of_others(distances[None, :, :])[0]  # (i, k): from k to all but i
-        np.fill_diagonal(others, 0.0)
-        limits = others.sum(axis=1) / (n - 1) ** 2
-    else:
-        limits = np.full(n, float(threshold))
-    counts = np.empty((n, n))
-    for j, row in enumerate(distances):
-        counts[:, j] = np.searchsorted(np.sort(row), limits, side="right")
-    counts -= distances <= limits[:, None]
-    np.fill_diagonal(counts, np.inf)  # the one left out has no weight
-    return (1.0 / counts) / (1.0 / counts).sum(axis=1, keepdims=True)

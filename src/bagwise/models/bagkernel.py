@@ -39,7 +39,7 @@ from bagwise.bags.statistics import statistics_without_each
 from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
 from bagwise.errors import Message, Parameter
-from bagwise.estimators.params import Words, param, positive, shared
+from bagwise.estimators.params import Words, param, shared
 from bagwise.estimators.regressor import RowsRegressor
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.scoring import BagScores
@@ -55,10 +55,8 @@ from bagwise.kernels import (
 )
 from bagwise.kernels.bag import (
     affinity_weights,
-    affinity_weights_without_each,
     bag_statistics,
     embedding_distances,
-    equal_weights_without_each,
     kernel_scores,
     set_kernel,
     set_norms,
@@ -107,14 +105,6 @@ class BagKernels(BagScores):
         ["boolean"],
         "Divide k(B, B') by sqrt(k(B, B) k(B', B')). For sums over instances and statistics.",
     )
-    affinity: float | str = param(
-        "mean",
-        [Words("mean"), positive(zero=True)],
-        'Distance up to which instances of a bag are neighbors for "migraph": the mean distance '
-        "in the bag, or a number.",
-        kind='"mean" or float',
-    )
-
     # What the methods of rows beside it provide.
     _options: ClassVar[Any]
     intercept_: ClassVar[Array]
@@ -202,7 +192,7 @@ class BagKernels(BagScores):
     def _shares(self, bags: Bags) -> Array:
         """Return the weight of every instance in its bag's sum."""
         if self.bag_kernel == "migraph":
-            shares = affinity_weights(bags, self.affinity)
+            shares = affinity_weights(bags)
         elif self.bag_kernel == "sum":
             shares = np.ones(bags.n_instances)
         else:
@@ -256,37 +246,14 @@ class BagKernels(BagScores):
         return kernel @ self.dual_coef_.T + self.intercept_
 
     def _scores_without_each(self, bags: Bags) -> Array:
-        if self.bag_kernel == "distribution":
-            return super()._scores_without_each(bags)
         if self.bag_kernel == "statistics":
             return self._statistics_without_each(bags)
-        scores = self._instance_scores(bags) - self.intercept_
-        if self.bag_kernel == "migraph" or self.normalize:
-            return self._weighted_without_each(bags, scores) + self.intercept_
-        sums = sum_without_each(scores, bags.offsets)
+        if self.bag_kernel not in ("mean", "sum") or self.normalize:
+            return super()._scores_without_each(bags)
+        sums = sum_without_each(self._instance_scores(bags) - self.intercept_, bags.offsets)
         if self.bag_kernel == "mean":
             sums /= expand(np.maximum(1, bags.sizes - 1), bags.offsets)[:, None]
         return sums + self.intercept_
-
-    def _weighted_without_each(self, bags: Bags, scores: Array) -> Array:
-        """Sum instance scores with weights that are others for every instance left out."""
-        sums = np.array(scores)
-        for start, stop in zip(bags.offsets[:-1], bags.offsets[1:], strict=True):
-            if stop - start > 1:
-                weights = self._shares_without_each(bags.X[start:stop])
-                sums[start:stop] = weights @ scores[start:stop]
-        return sums
-
-    def _shares_without_each(self, X: Any) -> Array:
-        if self.bag_kernel == "migraph":
-            shares = affinity_weights_without_each(X, self.affinity)
-        else:
-            shares = equal_weights_without_each(X.shape[0])
-            shares *= X.shape[0] - 1 if self.bag_kernel == "sum" else 1
-        if not self.normalize:
-            return shares
-        norms = np.sqrt(np.maximum(0.0, np.sum((shares @ self.kernel_(X, X)) * shares, axis=1)))
-        return shares / np.where(norms > 0, norms, 1.0)[:, None]
 
     def _statistics_without_each(self, bags: Bags) -> Array:
         scores = np.empty((bags.n_instances, len(self.intercept_)))

@@ -33,6 +33,8 @@ from bagwise.models.diverse_density import Scaling, start_at
 from bagwise.models.meansvc import EmbeddingSVC
 from bagwise.tolerances import in_threads
 
+_COPIES = 0.05  # of the mean distance between prototypes: nearer ones are copies (Algorithm 1)
+
 
 class DDSVM(EmbeddingSVC):
     """SVM over distances to diverse-density prototypes (DD-SVM).
@@ -56,12 +58,6 @@ class DDSVM(EmbeddingSVC):
     """
 
     n_init: int = param(20, integer(), "Number of starts of the search for prototypes, per class.")
-    separation: float = param(
-        0.05,
-        positive(zero=True),
-        "Prototypes nearer to a likelier one than this, relative to the mean distance between "
-        "prototypes, are dropped as copies.",
-    )
     tol: float = param(
         1e-3, positive(zero=True), "Relative gain in likelihood at which a search ends."
     )
@@ -84,7 +80,7 @@ class DDSVM(EmbeddingSVC):
         concepts: list[Concept] = []
         for k in self._class_order():
             density = Density(X, train.offsets, codes == k, weight)
-            concepts += _distinct(_likely(self._optima(density, first_scale)), self.separation)
+            concepts += _distinct(_likely(self._optima(density, first_scale)))
         self.prototypes_ = np.stack([c.point for c in concepts]) * scaling.divisor + scaling.center
         self.scales_ = np.stack([c.scale for c in concepts]) / scaling.divisor
         distances = self._distances(train)
@@ -122,11 +118,11 @@ def _likely(concepts: list[Concept]) -> list[Concept]:
     return [concept for concept in ranked if concept.objective <= limit] or ranked[:1]
 
 
-def _distinct(concepts: list[Concept], separation: float) -> list[Concept]:
+def _distinct(concepts: list[Concept]) -> list[Concept]:
     """Drop every concept that is nearer to a likelier one than a fraction of the mean distance."""
     points = np.stack([np.concatenate([c.point * c.scale, c.scale]) for c in concepts])
     apart = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
-    limit = separation * apart.mean()
+    limit = _COPIES * apart.mean()
     kept: list[int] = []
     for i in range(len(concepts)):
         if all(apart[i, j] > limit for j in kept):
