@@ -81,15 +81,20 @@ class Means(Everything):
 
 
 @dataclass(frozen=True)
-class Given(Rule):
-    """The first assignment that was given with the labels."""
+class Instead(Rule):
+    """What stands for another rule, under which the rest counts as it does there."""
 
-    of: Rule  # whose assignment it could be
+    of: Any
 
     @property
     def rest_is_negative(self) -> bool:  # type: ignore[override]
         """Whether the other instances count as negatives."""
         return self.of.rest_is_negative
+
+
+@dataclass(frozen=True)
+class Given(Instead):
+    """The first assignment that was given with the labels."""
 
     def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
         """Return the given weights."""

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bagwise.assumptions.rules import NO_FACTS, AtLeastOne, Facts, Rule
+from bagwise.assumptions.rules import NO_FACTS, AtLeastOne, Facts, Instead, Rule
 from bagwise.bags.segments import Segments, positive_part
 from bagwise.tolerances import INNER, MAX_STEPS, NOTHING, PATIENCE, ROUNDING, TINY
 
@@ -219,15 +219,8 @@ class SoftWitness(Softening):
 
 
 @dataclass(frozen=True)
-class Evenly(Rule):
+class Evenly(Instead):
     """Every instance of a bag has the same, as at an infinite temperature."""
-
-    of: Softening
-
-    @property
-    def rest_is_negative(self) -> bool:  # type: ignore[override]
-        """Whether the other instances count as negatives."""
-        return self.of.rest_is_negative
 
     def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
         """Return the assignment of highest entropy."""
@@ -235,16 +228,10 @@ class Evenly(Rule):
 
 
 @dataclass(frozen=True)
-class Hardened(Rule):
+class Hardened(Instead):
     """What counts at the end of an annealing: by another rule, or as the soft one has it."""
 
-    of: Softening
     by: Rule | None = None
-
-    @property
-    def rest_is_negative(self) -> bool:  # type: ignore[override]
-        """Whether the other instances count as negatives."""
-        return self.of.rest_is_negative
 
     def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
         """Return the hard assignment of a soft one."""

@@ -17,7 +17,7 @@ than cutting planes (docs/results/graph.md), which see all bags through one slac
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,35 +26,18 @@ from bagwise._typing import Array
 from bagwise.bags.segments import offsets_of, segment_sum
 from bagwise.designs import Design, LinearDesign
 from bagwise.problems import Solution
-from bagwise.solvers.cutting_plane import BagScores, Term
+from bagwise.solvers.cutting_plane import BagScores
 from bagwise.tolerances import TINY
+
+if TYPE_CHECKING:
+    from bagwise.models.graph.terms import BagHinge
 
 _PASSES_OVER_UNSETTLED = 4  # per pass over all bags: most bags soon stop changing
 
 
-class BagLoss(Term, Protocol):
-    """The hinge of bags, of which ``negatives`` are "bags", "instances" or "witnesses"."""
-
-    @property
-    def share(self) -> Array:
-        """Weight of each bag, 0 for unlabeled ones."""
-
-    @property
-    def positive(self) -> Array:
-        """Whether each bag is positive."""
-
-    @property
-    def offsets(self) -> Array:
-        """Where each bag starts."""
-
-    @property
-    def negatives(self) -> str:
-        """What has a slack in a negative bag."""
-
-
 def block_descent(
     design: LinearDesign,
-    loss: BagLoss,
+    loss: BagHinge,
     witnesses: Array,
     *,
     fit_intercept: bool = True,
@@ -106,7 +89,7 @@ class _Blocks:
         self.rows, self.offsets, self.labels, self.upper = rows, offsets, labels, upper
 
     @classmethod
-    def of(cls, loss: BagLoss, witnesses: Array) -> _Blocks:
+    def of(cls, loss: BagHinge, witnesses: Array) -> _Blocks:
         sizes, used = np.diff(loss.offsets), loss.share > 0
         by_witness = loss.positive | (loss.negatives == "witnesses")
         whole = np.flatnonzero(used & ~by_witness)
@@ -152,7 +135,7 @@ def _values(rows: Any, blocks: _Blocks, alpha: Array, w: Array) -> tuple[float, 
 
 def _solution(
     design: Design,
-    loss: BagLoss,
+    loss: BagHinge,
     blocks: _Blocks,
     witnesses: Array,
     alpha: Array,

@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.problems import Solution
 from bagwise.tolerances import INNER, NOTHING, SMALL_GAIN, SUFFICIENT
+
+if TYPE_CHECKING:
+    from bagwise.models.markov.looks import NetworkProblem
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
 _HARDER = 0.3  # factor to the next width and margin, and of the tolerance that each may take up
@@ -73,40 +76,11 @@ class View:
     sums: Any  # of the pass, from which the network makes its step
 
 
-class SoftNetwork(Protocol):
-    """The rows of a network under one problem."""
-
-    alpha: float
-    rounding: float  # of scores, relative
-    mean_size: float  # of bags
-    risk_of_zero: float
-    units: Array  # of the coordinates
-    centers: Array  # at which mixtures begin
-
-    def look(
-        self,
-        w: Array,
-        judge: Softness,
-        then: Softness,
-        centers: Array,
-        *,
-        renew: bool = False,
-        frozen: Frozen | None = None,
-    ) -> Passes[View]:
-        """Return what is at w: one pass over the rows."""
-
-    def step(self, view: View, longest: float = np.inf) -> Array:
-        """Return the Newton step of the softened objective, or a shorter one."""
-
-    def freeze(self, w: Array, width: float) -> Frozen:
-        """Return what freezes the bags' own sides at w."""
-
-
 @dataclass
 class _Walk:
     """Where a descent is, and what it may use up."""
 
-    network: SoftNetwork
+    network: NetworkProblem
     view: View
     tol: float
     passes: int
@@ -199,7 +173,7 @@ class _Walk:
 
 
 def soft_newton(
-    network: SoftNetwork,
+    network: NetworkProblem,
     start: Array,
     *,
     tol: float,
@@ -251,7 +225,7 @@ def soft_newton(
 
 
 def _begin_refined(
-    network: SoftNetwork, start: Array, tol: float, max_passes: int
+    network: NetworkProblem, start: Array, tol: float, max_passes: int
 ) -> Passes[_Walk]:
     """Begin at the minimum of the convex problem that has the labelings of a trained network.
 
@@ -269,13 +243,13 @@ def _begin_refined(
     return walk
 
 
-def _scale_by_gain(network: SoftNetwork, best: View, tol: float) -> float:
+def _scale_by_gain(network: NetworkProblem, best: View, tol: float) -> float:
     """Return a tolerance relative to what was gained over w = 0, where that is little."""
     gained = network.risk_of_zero - best.objective
     return tol * float(np.clip(gained / best.objective, NOTHING, 1.0))
 
 
-def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Passes[Solution]:
+def whole_start(network: NetworkProblem, *, tol: float, max_passes: int) -> Passes[Solution]:
     """Solve, roughly, the convex problem in which all instances of a bag have its label."""
     walk = yield from _begin(network, np.zeros(len(network.units)), tol, max_passes, Frozen())
     while walk.goes_on:
@@ -286,7 +260,7 @@ def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Passes[
 
 
 def _begin(
-    network: SoftNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None = None
+    network: NetworkProblem, start: Array, tol: float, max_passes: int, frozen: Frozen | None = None
 ) -> Passes[_Walk]:
     soft = Softness(_FIRST_WIDTH / network.mean_size, 1.0)  # the hinge's margin
     w = np.asarray(start, float)
