@@ -10,8 +10,9 @@ from bagwise import AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC
 from bagwise.assumptions.soft import SoftLabels
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
 from bagwise.designs import Point
-from bagwise.models.annealed import Annealing
-from bagwise.procedures.anneal import Schedule, Softer, Vectors, Views, anneal_passes, cool
+from bagwise.estimators.task import Task
+from bagwise.models.annealed import Annealing, Vectors
+from bagwise.procedures.anneal import Schedule, Softer, Views, anneal_passes, cool
 from bagwise.procedures.run import as_steps, finish, run
 from bagwise.rows import Assignment, Labels, Newton, Rows
 
@@ -45,8 +46,8 @@ class Script:
     def is_at_rest(self, here, p, entered):
         return np.array_equal(p, entered)
 
-    def run(self, schedule, callback=None, first=None):
-        return finish(cool(self, np.full(4, 0.5), schedule, callback, first))
+    def run(self, schedule):
+        return finish(cool(self, np.full(4, 0.5), schedule))
 
 
 def wandering(n):
@@ -105,9 +106,10 @@ OFFSETS, WEIGHT = np.array([0, 2, 4]), np.array([1.0, 3.0])
 
 def play(soften, coldest=1e-3):
     """Return steps on vectors whose points lead nowhere."""
-    nothing = lambda *_: 10.0  # noqa: E731
-    fit = lambda *_: (NOWHERE, 1)  # noqa: E731
-    return Vectors(fit, soften, nothing, SoftLabels(), OFFSETS, WEIGHT, coldest)
+    task = Task(None, OFFSETS, np.array([True, True]), WEIGHT, None)
+    steps = Vectors(task, SoftLabels(), None, coldest)
+    steps.fit, steps.assign, steps.value = as_steps(lambda *_: (NOWHERE, 1)), soften, lambda _: 10.0
+    return steps
 
 
 def test_an_assignment_that_only_heat_keeps_still_goes_on():
@@ -132,15 +134,11 @@ def test_a_run_that_spent_its_steps_goes_to_the_coldest_temperature():
 
 
 def test_every_problem_starts_where_the_last_one_ended():
-    known = Point(np.ones(1), 1.0, np.ones(1))
-    alone, told = (Script(wandering(1000), [1.0, 1e-3] * 20) for _ in range(2))
-    run = alone.run(Schedule(10.0, 5.0, rest=1e-2))
-    assert alone.starts[0][1] is None
-    assert all(last is NOWHERE for _, last in alone.starts[1:])
+    script = Script(wandering(1000), [1.0, 1e-3] * 20)
+    run = script.run(Schedule(10.0, 5.0, rest=1e-2))
+    assert script.starts[0][1] is None
+    assert all(last is NOWHERE for _, last in script.starts[1:])
     assert run.solution is NOWHERE
-    told.run(Schedule(10.0, 5.0, rest=1e-2), first=known)  # which is not solved again
-    assert len(told.starts) == len(alone.starts) - 1
-    assert told.starts[0][1] is known
 
 
 def test_records_weigh_the_bags():

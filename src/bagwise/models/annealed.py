@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -36,7 +35,7 @@ from sklearn.utils._param_validation import Interval
 from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
 from bagwise.assumptions.rules import Everything, Given
-from bagwise.assumptions.soft import Softening, SoftLabels, SoftWitness
+from bagwise.assumptions.soft import UNCHANGED, Softening, SoftLabels, SoftWitness
 from bagwise.bags.segments import Segments
 from bagwise.designs import Point
 from bagwise.estimators.params import (
@@ -53,10 +52,11 @@ from bagwise.estimators.params import (
 from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.task import Task, mean_scores
 from bagwise.losses import Hinge
+from bagwise.problems import Problem
 from bagwise.procedures import Run
 from bagwise.procedures.alternate import start_from
-from bagwise.procedures.anneal import Schedule, Vectors, anneal, anneal_passes, fit_annealed
-from bagwise.procedures.run import Steps
+from bagwise.procedures.anneal import Schedule, Softer, anneal_passes, cool, fit_annealed
+from bagwise.procedures.run import Steps, finish
 from bagwise.rows import Assignment, Newton
 from bagwise.solvers import Solution, cold_start, newton_steps, solve
 from bagwise.tolerances import COARSE, DECIDED, NOTHING, TIE
@@ -127,10 +127,14 @@ class AnnealedSVC(MarginClassifier):
         """Whether every instance has the label of its bag at first."""
         return False
 
-    def _start(self, task: Task, softening: Softening) -> Array:
+    def _vectors(self, task: Task) -> Vectors:
+        limit, coldest = self._annealing.newton_steps, self._schedule().coldest
+        return Vectors(task, self._softening(task), self._fraction(task), coldest, limit)
+
+    def _start(self, task: Task, steps: Vectors) -> Array:
         if self._starts_from_bags:
             return task.bag_labels[task.positive_rows]
-        return softening.even(Segments.of_offsets(task.positive_offsets), task.facts())
+        return steps.softening.even(steps.bags, task.facts())
 
     def _first(self, newton: Newton, softening: Softening) -> Steps:
         """Return the first assignment of rows that are passed over."""
@@ -153,13 +157,13 @@ class AnnealedSVC(MarginClassifier):
         if task.rows is None:
             return (yield from super()._fit_steps(task, start))
         softening, fraction = self._softening(task), self._fraction(task)
-        given = None if start is None else task.spread(_draw(task, softening, fraction, start))
+        given = None if start is None else task.spread(self._vectors(task).draw(start))
         newton = Newton(task.rows, task.label(fraction, given))
         first = yield from self._first(newton, softening)
         first = first if start is None else Assignment(Given(softening))
         path = self._schedule(), self._annealing.newton_steps, self._report
         run = yield from fit_annealed(newton, in_units(softening, task.C), first, *path)
-        penalty = _penalize(task, softening, fraction, run.assignment[task.positive_rows])
+        penalty = self._vectors(task).penalize(run.assignment[task.positive_rows])
         return replace(run, solution=run.solution.add_constant(penalty))
 
     def _anneal_rows(self, newton: Newton, task: Task) -> Steps:
@@ -171,22 +175,16 @@ class AnnealedSVC(MarginClassifier):
 
     def _fit_from(self, task: Task, start: Start) -> Run:
         self._prepare(task.design, task.weight)
-        softening, fraction = self._softening(task), self._fraction(task)
-        if start is None:
-            first = self._start(task, softening)
-        else:
-            first = _draw(task, softening, fraction, start)
-        path = self._schedule(), self._annealing.newton_steps, self._report
-        run = anneal_task(task, softening, fraction, first, *path)
+        steps = self._vectors(task)
+        first = self._start(task, steps) if start is None else steps.draw(start)
+        run = finish(cool(steps, first, self._schedule(), self._report))
         p = _round_decided(run.assignment, TIE)
         if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < NOTHING:
             self._warn_of_nothing()  # and what scores say nothing of stays undecided
         else:
-            p = softening.harden(Segments.of_offsets(task.positive_offsets), p)
-        penalty = _penalize(task, softening, fraction, p)
-        p = task.spread(p)
-        solution = refit(task, softening, p, run.solution).add_constant(penalty)
-        return Run(solution, p, run.history, run.converged)
+            p = steps.softening.harden(steps.bags, p)
+        solution = steps.refit(p, run.solution).add_constant(steps.penalize(p))
+        return Run(solution, task.spread(p), run.history, run.converged)
 
     def _warn_of_nothing(self) -> None:
         warnings.warn(
@@ -205,84 +203,90 @@ def in_units(softening: Softening, C: float) -> Softening:
     return replace(softening, C_proportion=softening.C_proportion / C)
 
 
-def _penalize(task: Task, softening: Softening, fraction: Array | None, p: Array) -> float:
-    """Return the penalty of positive bags, each weighted like its losses."""
-    bags = Segments.of_offsets(task.positive_offsets)
-    shares = None if fraction is None else fraction[task.positive]
-    return float(task.positive_bag_weight @ softening.penalize(bags, p, shares))
+class Vectors:
+    """What is annealed of one class against the rest: points and assignments in memory."""
 
+    def __init__(
+        self,
+        task: Task,
+        softening: Softening,
+        fraction: Array | None,
+        coldest: float,
+        max_steps: int | None = None,
+    ) -> None:
+        self.task, self.softening = task, softening
+        self.coldest, self.max_steps = coldest, max_steps
+        self.bags, self.facts = Segments.of_offsets(task.positive_offsets), task.facts(fraction)
+        self.weight = task.positive_bag_weight
+        self.n_instances = float(self.weight @ self.bags.sizes)
 
-def _draw(
-    task: Task, softening: Softening, fraction: Array | None, rng: np.random.RandomState
-) -> Array:
-    """Draw labels or witnesses: the step of least cost at random losses, with unit temperature."""
-    gain, loss = rng.exponential(scale=_SPREAD, size=(2, int(task.positive_offsets[-1])))
-    bags = Segments.of_offsets(task.positive_offsets)
-    return softening.soften(bags, gain, loss, 1.0, task.facts(fraction))
+    def problem(self, p: Array) -> Problem:
+        """Return the convex problem of a soft assignment."""
+        return self.task.problem(self.task.spread(p), self.softening.rest_is_negative)
 
+    def fit(self, p: Array, last: Point | None) -> Steps:
+        """Solve the convex problem; return the point and the number of factorizations."""
+        yield from ()
+        # Round probabilities near 0 or 1, so that their rows leave the linear algebra.
+        problem = self.problem(_round_decided(p, DECIDED))
+        if isinstance(self.task.loss, Hinge):
+            return solve(problem).point, 1
+        history: list[dict[str, Any]] = []
+        start = cold_start(problem) if last is None else last
+        # The first problem has no point to start from: one step would leave it half solved.
+        limit = 100 if self.max_steps is None or last is None else self.max_steps
+        point, _ = newton_steps(problem, start, 1e-8, limit, history, slack=COARSE)
+        return point, len(history)
 
-def anneal_task(
-    task: Task,
-    softening: Softening,
-    fraction: Array | None,
-    start: Array,
-    schedule: Schedule,
-    max_steps: int | None = None,
-    callback: Any = None,
-) -> Run:
-    """Anneal one class against the rest."""
-    bags, facts = Segments.of_offsets(task.positive_offsets), task.facts(fraction)
-
-    def soften(point: Point, temperature: float) -> Array:
-        f = point.scores[task.positive_rows] + point.intercept
+    def assign(self, here: Point, temperature: float) -> Array:
+        """Return the assignment of least expected cost minus T x entropy."""
+        f, task = here.scores[self.task.positive_rows] + here.intercept, self.task
         gain, loss = task.C * task.loss.value(-f), task.C * task.loss.value(f)
-        return softening.soften(bags, gain, loss, temperature, facts)
+        return self.softening.soften(self.bags, gain, loss, temperature, self.facts)
 
-    def energy(point: Point, p: Array) -> float:
-        """Return Eq. 4 or 9 without its entropy."""
-        problem = task.problem(task.spread(p), softening.rest_is_negative)
-        return problem.objective(point) + _penalize(task, softening, fraction, p)
+    def soften(self, here: Point, p: Array, temperature: float) -> Steps:
+        """Return the next assignment."""
+        yield from ()
+        self.p = self.assign(here, temperature)
+        entropy, divergences = self.softening.compare(self.bags, self.p, p)
+        self.entropy = float(self.weight @ entropy)
+        divergence = float(self.weight @ divergences) / self.weight.sum()
+        share = float(self.weight @ self.bags.sum(self.p)) / self.n_instances
+        return Softer(self.p, divergence, self.entropy, share)
 
-    steps = Vectors(
-        partial(solve_softened, task, softening, max_steps),
-        soften,
-        energy,
-        softening,
-        task.positive_offsets,
-        task.positive_bag_weight,
-        schedule.coldest,
-    )
-    return anneal(steps, start, schedule, callback)
+    def energy(self, here: Point, temperature: float) -> float:
+        """Return the objective at a temperature: Eq. 4 or 9."""
+        return self.value(here) - temperature * self.entropy
 
+    def value(self, here: Point) -> float:
+        """Return the objective without entropy."""
+        return self.problem(self.p).objective(here) + self.penalize(self.p)
 
-def solve_softened(
-    task: Task, softening: Softening, max_steps: int | None, p: Array, last: Point | None
-) -> tuple[Point, int]:
-    """Solve the convex problem of a soft assignment; return the point and its Newton steps."""
-    # Round probabilities near 0 or 1, so that their rows leave the linear algebra.
-    p = _round_decided(p, DECIDED)
-    problem = task.problem(task.spread(p), softening.rest_is_negative)
-    if isinstance(task.loss, Hinge):
-        return solve(problem).point, 1
-    history: list[dict[str, Any]] = []
-    start = cold_start(problem) if last is None else last
-    # The first problem has no point to start from: one step would leave it half solved.
-    limit = 100 if max_steps is None or last is None else max_steps
-    point, _ = newton_steps(problem, start, 1e-8, limit, history, slack=COARSE)
-    return point, len(history)
+    def penalize(self, p: Array) -> float:
+        """Return the penalty of positive bags, each weighted like its losses."""
+        return float(self.weight @ self.softening.penalize(self.bags, p, self.facts.fraction))
+
+    def draw(self, rng: np.random.RandomState) -> Array:
+        """Draw labels or witnesses: the step of least cost at random losses and temperature 1."""
+        gain, loss = rng.exponential(scale=_SPREAD, size=(2, int(self.bags.sizes.sum())))
+        return self.softening.soften(self.bags, gain, loss, 1.0, self.facts)
+
+    def refit(self, p: Array, start: Point) -> Solution:
+        """Solve the last convex problem without shortcuts."""
+        problem, design = self.problem(p), self.task.design
+        if design.prepared or not design.proves_itself:
+            problem = problem.on(design.fresh())
+        return solve(problem, start)
+
+    def is_at_rest(self, here: Point, p: Array, entered: Array) -> bool:
+        """Return whether nothing changed, and the coldest temperature would not change it."""
+        others = entered, self.assign(here, self.coldest)
+        return all(float(np.abs(p - other).max()) <= UNCHANGED for other in others)
 
 
 def _round_decided(p: Array, least: float) -> Array:
     """Count what is all but decided as decided."""
     return np.where(p < least, 0.0, np.where(p > 1 - least, 1.0, p))
-
-
-def refit(task: Task, softening: Softening, p: Array, start: Point) -> Solution:
-    """Solve the last convex problem without shortcuts."""
-    problem = task.problem(p, softening.rest_is_negative)
-    if task.design.prepared or not task.design.proves_itself:
-        problem = problem.on(task.design.fresh())
-    return solve(problem, start)
 
 
 class AnnealedLabelSVC(AnnealedSVC):
@@ -393,11 +397,11 @@ class AnnealedWitnessSVC(AnnealedSVC):
     def _softening(self, task: Task) -> Softening:
         return SoftWitness(self.n_witnesses)
 
-    def _start(self, task: Task, softening: Softening) -> Array:
+    def _start(self, task: Task, steps: Vectors) -> Array:
         if self.init == "mean":
             scores = mean_scores(task)[task.positive_rows]
             return ExactlyOne().map(scores, task.positive_offsets, task.facts())
-        return super()._start(task, softening)
+        return super()._start(task, steps)
 
     def _first(self, newton: Newton, softening: Softening) -> Steps:
         if self.init == "mean":

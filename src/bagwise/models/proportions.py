@@ -39,12 +39,12 @@ from bagwise.bags.segments import expand, segment_argmax, segment_mean
 from bagwise.estimators.input import BagInput, check_weight
 from bagwise.estimators.params import KernelOptions, Words, param, redeclare, shared
 from bagwise.estimators.task import Task, as_given, warn_stopped
-from bagwise.models.annealed import anneal_task
+from bagwise.models.annealed import Vectors
 from bagwise.models.instance import InstanceSVC
 from bagwise.models.witness import assign, solve_assigned
 from bagwise.procedures import Run, alternate
-from bagwise.procedures.anneal import Schedule
-from bagwise.procedures.run import keep_lowest
+from bagwise.procedures.anneal import Schedule, cool
+from bagwise.procedures.run import finish, keep_lowest
 from bagwise.tolerances import one_blas_thread
 
 # What goes on to the classifier of instances.
@@ -207,8 +207,8 @@ class LabelProportionSVC(ShareRegressor):
         if self.init == "soft":
             return solve_assigned(task, counts, task.spread(soft), None).scores
         schedule = Schedule(hottest=10 * self.C, coldest=1e-6 * self.C, rest=1e-2)  # as in AL-SVM
-        run = anneal_task(task, SoftLabels(self.C), task.priors, soft, schedule)
-        return task.spread(run.assignment)
+        steps = Vectors(task, SoftLabels(self.C), task.priors, schedule.coldest)
+        return task.spread(finish(cool(steps, soft, schedule)).assignment)
 
     @answers("ndarray of shape (n_instances,)", "Positive scores for positive instances.")
     def instance_decision_function(self, bags: Any) -> Array:

@@ -7,12 +7,12 @@ either stops it, provided that the lowest temperature would change nothing eithe
 temperature always stops it, because penalties and ties can keep the entropy positive forever. After
 a temperature at which hardly anything changed, the next step in temperature is larger.
 
-What is annealed are `Vectors` in memory, or `Views` of rows that are only ever passed over.
+What is annealed are vectors in memory (`bagwise.models.annealed`), or `Views` of rows that are only
+ever passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -20,9 +20,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.soft import UNCHANGED, Hardened, Softening
-from bagwise.bags.segments import Segments
-from bagwise.designs import Point
-from bagwise.procedures.run import Callback, Journal, Run, Steps, as_steps, finish
+from bagwise.procedures.run import Callback, Journal, Run, Steps
 from bagwise.rows import Assignment, Newton, Place, View
 from bagwise.tolerances import MAX_STEPS
 
@@ -67,49 +65,6 @@ class Annealing(Protocol):
 
     def is_at_rest(self, here: Any, p: Any, entered: Any) -> bool:
         """Return whether a temperature changed nothing and the coldest one would not either."""
-
-
-class Vectors:
-    """Points and assignments as arrays in memory.
-
-    ``fit(p, last_point)`` solves the convex problem and returns the point and the number of
-    factorizations it took; ``soften(point, T)`` returns the assignment at a temperature, and
-    ``energy(point, p)`` the objective without entropy. Offsets and weights are those of positive
-    bags.
-    """
-
-    def __init__(
-        self,
-        fit: Callable[[Array, Any], tuple[Point, int]],
-        soften: Callable[[Point, float], Array],
-        energy: Callable[[Point, Array], float],
-        softening: Softening,
-        offsets: Array,
-        weight: Array,
-        coldest: float,
-    ) -> None:
-        self.fit, self._soften, self._energy = as_steps(fit), soften, energy
-        self.softening, self.weight, self.coldest = softening, weight, coldest
-        self.bags = Segments.of_offsets(offsets)
-        self.n_instances = float(weight @ self.bags.sizes)
-
-    def soften(self, here: Point, p: Array, temperature: float) -> Steps:
-        """Return the next assignment."""
-        yield from ()
-        new, bags, rule = self._soften(here, temperature), self.bags, self.softening
-        entropy, divergences = rule.compare(bags, new, p)
-        self.p, self.entropy = new, float(self.weight @ entropy)
-        divergence = float(self.weight @ divergences) / self.weight.sum()
-        share = float(self.weight @ bags.sum(new)) / self.n_instances
-        return Softer(new, divergence, self.entropy, share)
-
-    def energy(self, here: Point, temperature: float) -> float:
-        """Return the objective at a temperature."""
-        return self._energy(here, self.p) - temperature * self.entropy
-
-    def is_at_rest(self, here: Point, p: Array, entered: Array) -> bool:
-        """Return whether nothing changed, and the coldest temperature would not change it."""
-        return _alike(p, entered) and _alike(p, self._soften(here, self.coldest))
 
 
 class Views:
@@ -184,20 +139,6 @@ class Views:
         return self.before is entered and max(seen["moved"], seen["undecided"]) <= UNCHANGED
 
 
-def anneal(
-    steps: Vectors,
-    start: Array,
-    schedule: Schedule,
-    callback: Callback | None = None,
-    first: Point | None = None,
-) -> Run:
-    """Run the annealing on vectors in memory, from a first assignment.
-
-    ``first`` is the solution of the first convex problem, if it is known.
-    """
-    return finish(cool(steps, start, schedule, callback, first))
-
-
 def anneal_passes(
     newton: Newton,
     rule: Softening,
@@ -237,7 +178,6 @@ def cool(
     p: Any,
     schedule: Schedule,
     callback: Callback | None = None,
-    first: Any = None,
 ) -> Steps:
     """Run the annealing; return the last point and assignment, and one record per temperature.
 
@@ -250,10 +190,7 @@ def cool(
     while not done:
         entered, factorizations, divergence, inner = p, 0, np.inf, 0
         while divergence >= schedule.rest and inner < limit:
-            if here is None and first is not None:
-                here, taken = first, 0
-            else:
-                here, taken = yield from steps.fit(p, here)
+            here, taken = yield from steps.fit(p, here)
             softer = yield from steps.soften(here, p, temperature)
             p, divergence = softer.p, softer.divergence
             factorizations, inner = factorizations + taken, inner + 1
@@ -276,7 +213,3 @@ def cool(
         temperature = max(temperature / stride, schedule.coldest)
         temperature = temperature if spent < schedule.max_steps else schedule.coldest
     return Run(here, p, journal.records, settled)
-
-
-def _alike(p: Array, other: Array) -> bool:
-    return float(np.max(np.abs(p - other))) <= UNCHANGED
