@@ -15,7 +15,6 @@ from bagwise.estimators import assigned
 from bagwise.losses import MarginBand
 from bagwise.procedures.columns import Choices
 from bagwise.solvers.saddle import Saddle
-from bagwise.solvers.systems import Systems
 from reference.saddles import assignments, clarabel_value, with_columns
 
 SIZES = (2, 3, 2)
@@ -79,7 +78,7 @@ def test_a_bag_above_the_band_keeps_its_choice():
     bags, y = small(0)
     saddle = Saddle(bags.X @ bags.X.T, np.arange(7, 11), odm_weight(y), MarginBand(0.2, 1.0))
     choices = Choices(np.arange(7), np.concatenate([[0], np.cumsum(SIZES)]), 11)
-    steps = assigned._Alternation(saddle, choices, Systems(saddle))
+    steps = assigned._Search(saddle, choices, Pool(), None)
     chosen = np.array([0, 2, 5])
     steps.solve(chosen, None)
     scores = np.zeros(11)

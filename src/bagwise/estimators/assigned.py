@@ -44,13 +44,75 @@ _ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignm
 _Solved = tuple[Saddle, SaddlePoint]
 
 
-class _Alternation:
-    """CCCP: the two halves of an alternation between classifier and key instances."""
+class Pool(Parameters):
+    """How key instances are searched for, the pool of assignments: a group of parameters.
 
-    def __init__(self, saddle: Saddle, choices: Choices, system: Systems) -> None:
-        self.saddle, self.choices, self.system = saddle, choices, system
+    Examples
+    --------
+    >>> from bagwise import OptimalMarginSVC, Pool
+    >>> OptimalMarginSVC(pool=Pool(max_columns=10)).pool.max_columns
+    10
+    """
+
+    init: str = param(
+        "mean",
+        Words("mean", "cccp", "random"),
+        "The first assignment: the best instances of a classifier in which the bag's mean stands "
+        "for a positive bag, where CCCP from there ends, or drawn at random.",
+    )
+    solver: str = param(
+        "newton",
+        Words("newton", *_GRADIENTS),
+        "Solver of the problem over the pool; those but Newton are Zhang & Jin's, for study.",
+    )
+    tol: float = param(
+        0.01,
+        positive(),
+        "The pool stops growing when the heuristic gap over all assignments is this fraction of "
+        "the objective.",
+    )
+    max_columns: int = param(30, integer(), "Maximum number of assignments in the pool.")
+    refine: bool = param(
+        False, ["boolean"], "Round the relaxation to key instances and continue from there by CCCP."
+    )
+    max_iter: int = shared(
+        "max_iter",
+        default=200,
+        doc="Maximum number of rounds, in which the pool grows or CCCP takes a step. In each round "
+        "the solvers of Zhang & Jin take at most a few thousand steps.",
+    )
+
+
+class _Search:
+    """The search for the key instances of one class: CCCP, and a growing pool of assignments."""
+
+    def __init__(
+        self, saddle: Saddle, choices: Choices, pool: Pool, rng: np.random.RandomState
+    ) -> None:
+        self.saddle, self.choices, self.pool, self.rng = saddle, choices, pool, rng
+        self.system = Systems(saddle)
         self.point: SaddlePoint | None = None
-        self.taken: tuple[Saddle, SaddlePoint]
+        self.taken: _Solved
+
+    def begin(self) -> tuple[Array, _Solved | None]:
+        """Return the first assignment, and the classifier in which a positive bag is its mean."""
+        if self.pool.init == "random":
+            return self.choices.random(self.rng, 1)[0], None
+        means = self.saddle.only(self.choices.means())
+        point = column_newton(means, system=self.system, tol=_ROUGH)
+        return self.choose(means, point), (means, point)
+
+    def choose(self, saddle: Saddle, point: SaddlePoint) -> Array:
+        """Return the instances that score highest at a point."""
+        return self.choices.top(saddle.unit_scores(point)[self.choices.rows])
+
+    # CCCP: the two halves of an alternation between classifier and key instances.
+
+    def alternate(self, chosen: Array, report: Any = None) -> Run:
+        """Run CCCP from an assignment; `taken` is then the last problem and its solution."""
+        self.point = None
+        steps, limit = (self.solve, self.assign), self.pool.max_iter
+        return alternate(*steps, chosen, max_iter=limit, callback=report)
 
     def solve(self, chosen: Array, last: Solution | None) -> Solution:
         """Solve the problem of a fixed assignment; scores are those of the units."""
@@ -89,44 +151,23 @@ class _Alternation:
         record.update(n_columns=1, **margin_moments(single, point.scores))
         return record
 
+    # The relaxation over a growing pool of assignments.
 
-class Pool(Parameters):
-    """How key instances are searched for, the pool of assignments: a group of parameters.
+    def grow(self, chosen: Array, center: _Solved | None, report: Any) -> Run:
+        """Solve the relaxation, beginning with an assignment."""
+        limits = {name: getattr(self.pool, name) for name in ("tol", "max_columns", "max_iter")}
+        options = {"random_state": self.rng, "callback": report, "center": center, **limits}
+        return grow(self.saddle, self.choices, chosen, self.solve_pool, **options)
 
-    Examples
-    --------
-    >>> from bagwise import OptimalMarginSVC, Pool
-    >>> OptimalMarginSVC(pool=Pool(max_columns=10)).pool.max_columns
-    10
-    """
-
-    init: str = param(
-        "mean",
-        Words("mean", "cccp", "random"),
-        "The first assignment: the best instances of a classifier in which the bag's mean stands "
-        "for a positive bag, where CCCP from there ends, or drawn at random.",
-    )
-    solver: str = param(
-        "newton",
-        Words("newton", *_GRADIENTS),
-        "Solver of the problem over the pool; those but Newton are Zhang & Jin's, for study.",
-    )
-    tol: float = param(
-        0.01,
-        positive(),
-        "The pool stops growing when the heuristic gap over all assignments is this fraction of "
-        "the objective.",
-    )
-    max_columns: int = param(30, integer(), "Maximum number of assignments in the pool.")
-    refine: bool = param(
-        False, ["boolean"], "Round the relaxation to key instances and continue from there by CCCP."
-    )
-    max_iter: int = shared(
-        "max_iter",
-        default=200,
-        doc="Maximum number of rounds, in which the pool grows or CCCP takes a step. In each round "
-        "the solvers of Zhang & Jin take at most a few thousand steps.",
-    )
+    def solve_pool(self, saddle: Saddle, last: SaddlePoint | None, tol: float) -> SaddlePoint:
+        """Solve the problem over a pool to a relative gap."""
+        if self.pool.solver == "newton":
+            return column_newton(saddle, last, system=self.system, tol=tol)
+        gradients = _GRADIENTS[self.pool.solver]
+        rough = max(tol, COARSE)  # first-order steps prove no more within reason
+        return mirror_prox(
+            saddle, last, gradients=gradients, random_state=self.rng, tol=rough, max_iter=MAX_STEPS
+        )
 
 
 class AssignedClassifier(RowsClassifier):
@@ -199,86 +240,26 @@ class AssignedClassifier(RowsClassifier):
     def _fit_from(self, task: Task, start: Start) -> Run:
         rows = KeyRows(task, self._negatives(), self.n_witnesses)
         saddle = rows.saddle(self._row_weights(rows), self._band())
-        choices, system = rows.choices, Systems(saddle)
         rng = check_random_state(self.random_state)
-        center = None
-        if start is None:
-            chosen, center = self._first_choice(saddle, choices, system, rng)
+        search = _Search(saddle, rows.choices, self._pool, rng)
+        if start is not None:
+            chosen, center = search.choices.random(start, 1)[0], None
         else:
-            chosen = choices.random(start, 1)[0]
+            chosen, center = search.begin()
+            if self._pool.init == "cccp" and self.relax:
+                chosen = search.alternate(chosen).assignment
         history, converged = list[dict[str, Any]](), True
         if self.relax:
-            grown = self._grow(saddle, choices, system, chosen, rng, center)
+            grown = search.grow(chosen, center, self._report)
             pool, point = grown.assignment, grown.solution
             history, converged = grown.history, grown.converged
-            chosen = choices.top(pool.unit_scores(point)[choices.rows])
+            chosen = search.choose(pool, point)
         if self._pool.refine or not self.relax:
-            pool, point, run = self._refine(saddle, choices, system, chosen)
-            history, converged = history + run.history, converged and run.converged
+            run = search.alternate(chosen, lambda record: self._report(search.finish(record)))
+            (pool, point), history = search.taken, history + run.history
+            converged = converged and run.converged
         solution, mu = rows.solution(pool, point), rows.instance_weights(pool, point)
         return Run(solution, mu, history, converged)
-
-    def _first_choice(
-        self, saddle: Saddle, choices: Choices, system: Systems, rng: np.random.RandomState
-    ) -> tuple[Array, _Solved | None]:
-        """Return the first assignment, and the classifier in which a positive bag is its mean."""
-        if self._pool.init == "random":
-            return choices.random(rng, 1)[0], None
-        means = saddle.only(choices.means())
-        point = column_newton(means, system=system, tol=_ROUGH)
-        chosen = choices.top(means.unit_scores(point)[choices.rows])
-        if self._pool.init == "cccp" and self.relax:
-            steps = _Alternation(saddle, choices, system)
-            run = alternate(steps.solve, steps.assign, chosen, max_iter=self._pool.max_iter)
-            return run.assignment, (means, point)
-        return chosen, (means, point)
-
-    def _grow(
-        self,
-        saddle: Saddle,
-        choices: Choices,
-        system: Systems,
-        chosen: Array,
-        rng: np.random.RandomState,
-        center: _Solved | None,
-    ) -> Run:
-        return grow(
-            saddle,
-            choices,
-            chosen,
-            self._master(system, rng),
-            tol=self._pool.tol,
-            max_columns=self._pool.max_columns,
-            max_iter=self._pool.max_iter,
-            random_state=rng,
-            callback=self._report,
-            center=center,
-        )
-
-    def _master(self, system: Systems, rng: np.random.RandomState) -> Any:
-        def solve_pool(saddle: Saddle, last: SaddlePoint | None, tol: float) -> SaddlePoint:
-            if self._pool.solver == "newton":
-                return column_newton(saddle, last, system=system, tol=tol)
-            gradients = _GRADIENTS[self._pool.solver]
-            rough = max(tol, COARSE)  # first-order steps prove no more within reason
-            return mirror_prox(
-                saddle, last, gradients=gradients, random_state=rng, tol=rough, max_iter=MAX_STEPS
-            )
-
-        return solve_pool
-
-    def _refine(
-        self, saddle: Saddle, choices: Choices, system: Systems, chosen: Array
-    ) -> tuple[Saddle, SaddlePoint, Run]:
-        steps = _Alternation(saddle, choices, system)
-        run = alternate(
-            steps.solve,
-            steps.assign,
-            chosen,
-            max_iter=self._pool.max_iter,
-            callback=lambda record: self._report(steps.finish(record)),
-        )
-        return *steps.taken, run
 
     # After the fit -------------------------------------------------------------------------------
 
