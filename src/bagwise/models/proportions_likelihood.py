@@ -23,16 +23,16 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils._param_validation import HasMethods
 
 from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.assumptions import CountPosterior
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
-from bagwise.estimators.params import param, positive, shared
+from bagwise.estimators.params import param, positive, redeclare, shared
 from bagwise.estimators.task import warn_stopped
 from bagwise.models.markov.inputs import NetworkInputs
+from bagwise.models.markov.parameters import NetworkParameters
 from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.proportions import ShareRegressor
 from bagwise.problems import is_in_doubt
@@ -112,30 +112,15 @@ class LabelProportionLogistic(ShareRegressor):
     alpha: float = param(
         1.0, positive(), "Weight of |w|^2 / 2 against the sum of the bags' losses."
     )
-    feature_map: Any = param(
-        None,
-        [HasMethods(["fit_transform", "transform"]), None],
-        "Fitted to the training instances and applied to all, such as ``StandardScaler()`` or a "
-        "``Nystroem``.",
-        kind="transformer",
-    )
-    unit_norm: bool = param(
-        True, ["boolean"], "Scale the (mapped) instances to unit mean squared norm."
-    )
-    fit_intercept: bool = param(True, ["boolean"], "Append a constant feature to the instances.")
+    feature_map: Any = redeclare(NetworkParameters, "feature_map")
+    unit_norm: bool = redeclare(NetworkParameters, "unit_norm")
+    fit_intercept: bool = redeclare(NetworkParameters, "fit_intercept", default=True)
     tol: float = param(1e-6, positive(), "Relative gap at which L-BFGS stops.")
     max_iter: int = shared("max_iter", default=1000, doc="Maximum number of iterations of L-BFGS.")
 
     def _learn(self, bags: Bags, counts: Array, weight: Array) -> None:
-        inputs = NetworkInputs(
-            self.feature_map,
-            None,
-            unit_norm=self.unit_norm,
-            fit_intercept=self.fit_intercept,
-            cv=None,
-            random_state=None,
-            n_jobs=None,
-        )
+        scaled = {"unit_norm": self.unit_norm, "fit_intercept": self.fit_intercept}
+        inputs = NetworkInputs(self.feature_map, **scaled)
         operator, _ = inputs.fit(bags, counts, weight)
         posterior = CountPosterior.of_known_counts(counts, bags.offsets)
         likelihood = CountLikelihood(operator, posterior, weight)

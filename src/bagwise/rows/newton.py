@@ -129,7 +129,7 @@ def _go(start: Place, step: Any, share: float) -> Place:
 
 
 def _resolve_quadratic(view: View, rounding: float) -> tuple[Array, float] | None:
-    """Return the step to the minimizer of the quadratic at a view, and how far it lies below.
+    """Return the step to the minimizer of the quadratic at a view; it lies half of its size below.
 
     The rounding errors of the gradient count in full: that of sum_k x_k r_k is at most rounding
     times sum_k |x_k| s_k (1 + |z_k|), which Cauchy and Schwarz bound.
@@ -143,12 +143,7 @@ def _resolve_quadratic(view: View, rounding: float) -> tuple[Array, float] | Non
     system[:d, :d].flat[:: d + 1] += view.metric
     pull = rise - fall - view.metric * view.at.coef
     shift = float(view.sums.numbers[0] - view.sums.numbers[1])
-    found = resolve(system, np.append(pull, shift), error)
-    if found is None:
-        return None
-    values, vectors, unit, along, blurred = found
-    step = (vectors @ (along / values)) / unit
-    return step, 0.5 * float(((np.abs(along) + blurred) ** 2 / values).sum())
+    return resolve(system, np.append(pull, shift), error)
 
 
 def solve_step(
@@ -303,9 +298,9 @@ class Newton:
         found = _resolve_quadratic(fresh, self.rounding)
         if found is None:
             return view
-        step, bound = found
+        step, size = found
         there = yield from self.look(_go(view.at, (step[:-1], step[-1]), 1.0), view.p)
-        return replace(view, bound=bound) if there.numbers["turned"] == 0 else view
+        return replace(view, bound=0.5 * size) if there.numbers["turned"] == 0 else view
 
     def _renew(self, view: View) -> Steps:
         """Return the view with an H that no update has blurred."""

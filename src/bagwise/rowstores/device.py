@@ -276,11 +276,9 @@ class DeviceRows(RowStore):
             out.copy_(values)
         return scaled
 
-    def each_block(
-        self, function: Callable[[slice, Any], Any], cuts: Array | None = None
-    ) -> list[Any]:
+    def each_block(self, function: Callable[[slice, Any], Any]) -> list[Any]:
         """Return what a function makes of the blocks."""
-        return [function(*each) for each in self.blocks(cuts)]
+        return [function(*each) for each in self.blocks()]
 
     def _is_resident(self, start: int, stop: int) -> bool:
         return self.chosen is None and stop <= len(self.tensor)

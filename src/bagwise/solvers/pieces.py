@@ -36,12 +36,11 @@ def quadratic_gap(problem: Problem, point: Point) -> float:
     found = resolve(hessian, gradient, error)
     if found is None:
         return np.inf
-    values, vectors, unit, along, blurred = found
-    step = -(vectors @ (along / values)) / unit
-    there = problem.quadratic(z + design @ step[:-1] + step[-1])
+    away, size = found
+    there = problem.quadratic(z - design @ away[:-1] - away[-1])
     if not all(np.array_equal(new, old) for new, old in zip(there, pieces, strict=True)):
         return np.inf
-    return 0.5 * float(((np.abs(along) + blurred) ** 2 / values).sum())
+    return 0.5 * size
 
 
 def _derivatives(
@@ -79,8 +78,7 @@ def mend_gap(
     found = resolve(_border_gram(design, freedom**2), missing, error)
     if found is None:
         return np.inf
-    values, _, _, along, blurred = found
-    rho = float(np.sqrt(((np.abs(along) + blurred) ** 2 / values).sum()))
+    rho = float(np.sqrt(found[1]))
     if not rho <= 1:
         return np.inf
     norm = design.squared_norm(point.coef)
@@ -97,10 +95,10 @@ def _border_gram(design: LinearDesign, weights: Array) -> Array:
     return gram
 
 
-def resolve(matrix: Array, vector: Array, error: Array) -> tuple[Array, ...] | None:
-    """Return what solves a system, scaled to a unit diagonal; None where it is too near singular.
+def resolve(matrix: Array, vector: Array, error: Array) -> tuple[Array, float] | None:
+    """Return A^-1 v, and v'A^-1 v with the errors of v in full; None where A is near singular.
 
-    Eigenvalues and eigenvectors, the scale, and the vector and its error along the eigenvectors.
+    Eigenvectors are those of A scaled to a unit diagonal.
     """
     unit = np.sqrt(np.maximum(matrix.diagonal(), TINY))
     scaled = matrix / unit / unit[:, None]
@@ -109,4 +107,6 @@ def resolve(matrix: Array, vector: Array, error: Array) -> tuple[Array, ...] | N
     values, vectors = np.linalg.eigh(scaled)
     if not values[0] > TIE * values[-1]:  # too few digits to prove anything
         return None
-    return values, vectors, unit, vectors.T @ (vector / unit), np.abs(vectors.T) @ (error / unit)
+    along, blurred = vectors.T @ (vector / unit), np.abs(vectors.T) @ (error / unit)
+    size = float(((np.abs(along) + blurred) ** 2 / values).sum())
+    return (vectors @ (along / values)) / unit, size

@@ -40,13 +40,13 @@ class NetworkInputs:
     def __init__(
         self,
         feature_map: Any,
-        bag_features: Any,
+        bag_features: Any = None,
         *,
         unit_norm: bool,
         fit_intercept: bool,
-        cv: Any,
-        random_state: Any,
-        n_jobs: int | None,
+        cv: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.feature_map = None if feature_map is None else _plain_output(clone(feature_map))
         self.models = [clone(model) for model in models_of(bag_features)]
