@@ -7,7 +7,7 @@ import pytest
 
 from bagwise import WitnessSVC
 from bagwise.rowstores import base
-from bagwise.rowstores.base import Ahead, map_ranges
+from bagwise.rowstores.base import map_ranges, read_ahead
 from bagwise.testing._problems import planted_bags
 
 
@@ -57,7 +57,7 @@ def test_it_does_not_change_a_bit(mapped):
     assert found == [mapped[rows].sum() for rows in ranges(mapped)]
 
 
-def test_it_stays_a_little_ahead(mapped):
+def test_it_stays_a_little_ahead(mapped, monkeypatch):
     """It waits for the reader, and touches every page once the reader comes near."""
     touched = []
 
@@ -66,11 +66,11 @@ def test_it_stays_a_little_ahead(mapped):
             touched.append(key.start)
             return np.asarray(self)[key]
 
-    pages = Ahead(mapped)
-    pages.pages = pages.pages.view(Watched)
-    with pages:
+    plain = base._pages_of
+    monkeypatch.setattr(base, "_pages_of", lambda X: plain(X).view(Watched))
+    with read_ahead(mapped) as advance:
         for row in range(0, 6001, 50):
-            pages.advance(row)
+            advance(row)
             assert all(start < row * 64 + base.LARGE_SELECTION for start in list(touched))
     assert touched == sorted(touched)
 

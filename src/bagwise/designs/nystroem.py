@@ -14,7 +14,6 @@ sample of the rows where there are many.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,30 +45,20 @@ class Pairs:
     def __init__(self, kernel: Kernel, X: Any) -> None:
         self.kernel, self.X, self.n_rows = kernel, X, X.shape[0]
 
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, rows: Array) -> Array:
+        """Return rows of the kernel matrix."""
+        return self.between(slice(None), rows).T
+
     def between(self, rows: Any, columns: Array) -> Array:
         """Return the kernel values between some rows and some others, in float64."""
         return self.kernel(in_double(self.X[rows]), in_double(self.X[columns]))
 
-    def diagonal(self, rows: Any) -> Array:
+    def diagonal(self, rows: Any = slice(None)) -> Array:
         """Return the kernel value of rows with themselves."""
         return self.kernel.diagonal(self.X[rows])
-
-
-@dataclass(frozen=True)
-class _Sampled:
-    """The kernel matrix of a sample, of which `LowRank` asks for the diagonal and some rows."""
-
-    pairs: Pairs
-    rows: Array
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def diagonal(self) -> Array:
-        return self.pairs.diagonal(self.rows)
-
-    def __getitem__(self, drawn: Array) -> Array:
-        return self.pairs.between(self.rows, self.rows[drawn]).T
 
 
 def choose_landmarks(
@@ -82,11 +71,12 @@ def choose_landmarks(
     if len(candidates) > size:
         candidates = np.sort(rng.choice(candidates, size, replace=False))
     seed = int(rng.randint(np.iinfo(np.int32).max))
-    return candidates[_by_pivots(pairs, candidates, n_components, seed)]
+    sample = Pairs(pairs.kernel, pairs.X[candidates])
+    return candidates[_by_pivots(sample, n_components, seed)]
 
 
-def _by_pivots(pairs: Pairs, candidates: Array, n_components: int, seed: int) -> Array:
-    low = LowRank(_Sampled(pairs, candidates), np.float64, n_components, seed)
+def _by_pivots(pairs: Pairs, n_components: int, seed: int) -> Array:
+    low = LowRank(pairs, np.float64, n_components, seed)
     try:
         low.rank_for(0.0, n_components)
     except np.linalg.LinAlgError as error:  # of a block: only a user's function can cause it

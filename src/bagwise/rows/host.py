@@ -22,7 +22,7 @@ from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.errors import SCALE, Message
 from bagwise.losses import Loss, SquaredHinge
 from bagwise.rows.looks import Known, Labels, Look, Memo, Place, Sums
-from bagwise.rowstores.base import Ahead
+from bagwise.rowstores.base import read_ahead
 from bagwise.tolerances import rounding_of
 
 BLOCK_BYTES = 1 << 22  # 4 MiB: few calls per row, and a block is read from memory once
@@ -273,20 +273,20 @@ class Rows:
         """Return the sums of all rows for every look: one reading."""
         self.passes += 1
         trees = [Tree() for _ in looks]
-        with Ahead(self.X) as ahead:
+        with read_ahead(self.X) as advance:
             for shard in self.shards:
-                for tree, sums in zip(trees, self._visit(shard, looks, ahead), strict=True):
+                for tree, sums in zip(trees, self._visit(shard, looks, advance), strict=True):
                     tree.add(sums)
         return [tree.finish() for tree in trees]
 
-    def _visit(self, shard: list[Range], looks: list[Look], ahead: Ahead) -> list[Any]:
+    def _visit(self, shard: list[Range], looks: list[Look], advance: Any) -> list[Any]:
         totals = [look.begin(self) for look in looks]
         for each in shard:
             first, stop = self.offsets[[each.bag, each.end]].tolist()
             block = self._block(each, slice(first, stop))
             for look, total in zip(looks, totals, strict=True):
                 look.add(block, self._know(look.labels, each, slice(first, stop)), total)
-            ahead.advance(stop)
+            advance(stop)
         return [total.finish() for total in totals]
 
     def _block(self, each: Range, rows: slice) -> HostBlock:

@@ -7,10 +7,10 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from multiprocessing import parent_process
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -170,63 +170,54 @@ def lies_in_files(X: Any) -> bool:
     return is_mapped(X) or getattr(X, "is_here", False)
 
 
-class Ahead:
-    """A context in which the pages of some rows come into memory while others are computed with.
+@contextmanager
+def read_ahead(X: Any) -> Iterator[Callable[[float], None]]:
+    """Bring the pages of some rows into memory while others are computed with.
 
-    Without one, a pass reads, computes, reads, ...: the disk waits for the processor and back.
-    Rows that no file is mapped to are left alone, and so are few rows.
+    Without it, a pass reads, computes, reads, ...: the disk waits for the processor and back.
+    Whoever passes calls what is yielded with the number of rows that are done with. Rows that no
+    file is mapped to are left alone, and so are few rows.
     """
+    if not (is_mapped(X) and X.flags.c_contiguous and X.nbytes >= LARGE_SELECTION):
+        yield lambda row: None
+        return
+    pages, moved, done = _pages_of(X), threading.Condition(), 0.0
 
-    def __init__(self, X: Any) -> None:
-        self.thread: threading.Thread | None = None
-        if is_mapped(X) and X.flags.c_contiguous and X.nbytes >= LARGE_SELECTION:
-            self.width = X.strides[0]
-            self.pages = np.asarray(X).reshape(-1).view(np.uint8)
-            self.done, self.ended, self.moved = 0, False, threading.Condition()
-            self.thread = threading.Thread(target=self._touch, daemon=True)
+    def advance(row: float) -> None:
+        nonlocal done
+        if row * X.strides[0] - done >= BLOCK_BYTES:
+            with moved:
+                done = row * X.strides[0]
+                moved.notify()
 
-    def __enter__(self) -> Ahead:
-        if self.thread is not None:
-            self.thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        if self.thread is not None:
-            with self.moved:
-                self.ended = True
-                self.moved.notify()
-            self.thread.join()
-
-    def advance(self, row: float) -> None:
-        """Note that the rows before this one are done with."""
-        if self.thread is not None and row * self.width - self.done >= BLOCK_BYTES:
-            with self.moved:
-                self.done = int(row * self.width)
-                self.moved.notify()
-
-    def _touch(self) -> None:
-        start = 0
-        while start < len(self.pages):
-            with self.moved:
-                while not self.ended and start >= self.done + LARGE_SELECTION:
-                    self.moved.wait()
-                start = max(start, self.done)  # what is done with may have left memory again
-            if self.ended:
-                return
-            self.pages[start : start + BLOCK_BYTES : mmap.PAGESIZE].max(initial=0)
+    def touch() -> None:
+        start = 0.0
+        while start < len(pages):
+            pages[int(start) : int(start) + BLOCK_BYTES : mmap.PAGESIZE].max(initial=0)
             start += BLOCK_BYTES
+            with moved:
+                while start >= done + LARGE_SELECTION:
+                    moved.wait()
+                start = max(start, done)  # what is done with may have left memory again
+
+    thread = threading.Thread(target=touch, daemon=True)
+    thread.start()
+    try:
+        yield advance
+    finally:
+        advance(np.inf)
+        thread.join()
+
+
+def _pages_of(X: Array) -> Array:
+    return np.asarray(X).reshape(-1).view(np.uint8)
 
 
 def map_ranges(X: Any, ranges: Iterable[slice], function: Callable[[slice], Any]) -> list[Any]:
     """Return what a function makes of ranges of rows, read in order."""
     found = []
-    with Ahead(X) as ahead:
+    with read_ahead(X) as advance:
         for rows in ranges:
             found.append(function(rows))
-            ahead.advance(rows.stop)
+            advance(rows.stop)
     return found
