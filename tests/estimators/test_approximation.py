@@ -32,7 +32,6 @@ from bagwise import (
 )
 from bagwise.estimators import rows as approximation
 from bagwise.kernels import Kernel
-from bagwise.model_selection.grams import GramCache, can_share
 from bagwise.testing._problems import planted_bags
 
 EVERY = {
@@ -185,19 +184,6 @@ def test_landmarks_of_the_folds_of_a_calibration_are_training_rows(data, seen):
     assert len(seen) == 5
     assert sum(seen[1:]) == 3 * bags.n_instances
     assert np.all(np.abs(model.predict_proba(bags).sum(axis=1) - 1) < 1e-12)
-
-
-def test_searches_share_the_features(data, seen):
-    cache = GramCache()
-    for C in (0.5, 1.0):
-        shared, alone = clone(PLAIN).set_params(C=C), clone(PLAIN).set_params(C=C)
-        assert can_share(shared)
-        cache.fit(shared, *data, key=("fold",))
-        np.testing.assert_array_equal(shared.dual_coef_, alone.fit(*data).dual_coef_)
-        assert shared.kernel_error_ == alone.kernel_error_
-    assert len(seen) == 3  # one for the cache
-    cache.fit(clone(PLAIN).set_params(kernel_options__n_components=5), *data, key=("fold",))
-    assert len(cache.kept) == 2  # another approximation is another matrix
 
 
 @pytest.mark.torch

@@ -31,7 +31,6 @@ from bagwise.kernels import settle_gamma
 from bagwise.kernels.intersection import IntersectionMap
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.clock import NEVER, Deadline
-from bagwise.model_selection.grams import can_share, grams_here
 
 _NOT_DATA = ("grid", "rounds")  # of an entry
 _MEDIAN, _MAPS = "median*", {"intersection": IntersectionMap}
@@ -88,7 +87,7 @@ def judge(data: BenchData, cell: Cell, _: Deadline = NEVER) -> dict[str, Any]:
     inner, shift = None, 0.0
     if cell.inner:
         inner, shift = _calibrate_inside(model, cell, data, train)
-    seconds = _fit(model, data, train, _bags_key(cell, data))
+    seconds = _fit(model, data, train)
     start = process_time()
     scores = model.decision_function(data.bags[test])
     metrics: dict[str, float | None] = {"predict_seconds": process_time() - start}
@@ -122,18 +121,11 @@ def _calibrate_inside(model: Any, cell: Cell, data: BenchData, train: Array) -> 
     return inner, shift
 
 
-def _fit(model: Any, data: BenchData, train: Array, key: tuple[Any, ...]) -> float:
+def _fit(model: Any, data: BenchData, train: Array) -> float:
     """Fit on some of the bags; return CPU seconds."""
-    if can_share(model):
-        return grams_here().fit(model, data.bags[train], data.y[train], key)
     start = process_time()
     model.fit(data.bags[train], data.y[train], **_hide_others(model, data, train))
     return process_time() - start
-
-
-def _bags_key(cell: Cell, data: BenchData) -> tuple[Any, ...]:
-    """Return what names the training bags: a worker may serve several benchmarks."""
-    return data.key, cell.bags_sha256, cell.split.test
 
 
 def _hide_others(model: Any, data: BenchData, train: Array) -> dict[str, Bags]:
@@ -151,7 +143,7 @@ def _inner_scores(model: Any, cell: Cell, data: BenchData, train: Array) -> Arra
     splits = folds(bags, y, max(2, min(cell.inner, smallest)), 0)
 
     def fit(copy: Any, inside: Array, _: Array) -> None:
-        _fit(copy, data, train[inside], (*_bags_key(cell, data), inside.tobytes()))
+        _fit(copy, data, train[inside])
 
     return out_of_fold_scores(model, bags, y, None, splits, fit=fit)
 

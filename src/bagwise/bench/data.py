@@ -11,7 +11,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bench.spec import DataEntry
-from bagwise.bench.splits import Protocol, digest
+from bagwise.bench.splits import Protocol
 from bagwise.datasets import fetch, load_digits_bags, load_webkb, make_gaussian_bags, make_toy2d
 from bagwise.graphs import Graph
 
@@ -23,7 +23,6 @@ class BenchData:
     bags: Bags
     y: Array
     graphs: dict[str, Graph] = field(default_factory=dict)
-    key: str = ""  # tells the data apart in a worker's memory
 
     def thin_out(self, n_bags: int) -> BenchData:
         """Return about ``n_bags`` of the bags: the smallest ones, equally many per class."""
@@ -32,7 +31,7 @@ class BenchData:
         order = np.argsort(self.bags.sizes, kind="stable")
         kept = [order[self.y[order] == label][:each] for label in classes]
         rows = np.sort(np.concatenate(kept))
-        return BenchData(self.bags[rows], self.y[rows], self.graphs, self.key)
+        return BenchData(self.bags[rows], self.y[rows], self.graphs)
 
 
 def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> BenchData:
@@ -51,8 +50,7 @@ def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> 
     if draw is not None:
         options |= {"n_bags": protocol.train + protocol.test, "random_state": protocol.seed + draw}
     bags, y, graphs = _LOADERS[entry.source](entry.name, options)
-    key = digest([entry.name, entry.source, repr(entry.options), entry.thin, draw])
-    data = BenchData(bags, np.asarray(y), graphs, key)
+    data = BenchData(bags, np.asarray(y), graphs)
     return data.thin_out(entry.thin) if entry.thin else data
 
 

@@ -56,7 +56,6 @@ class Design(ABC):
     prepared: bool = False  # whether `prepare` stored something that trades digits for speed
     augmented: bool = False  # whether the last feature is the constant of a penalized intercept
     rounding: float = 1e-14  # relative change of an objective that is below rounding
-    nbytes: int = 0  # of what was computed to make it, such as a kernel matrix
 
     @abstractmethod
     def __matmul__(self, coef: Array) -> Array:

@@ -222,7 +222,6 @@ class Gram(DualRows):
     def __init__(self, K: Array) -> None:
         self.K = K
         self.n_rows = self.n_coef = K.shape[0]
-        self.nbytes = K.nbytes
         self.rounding = rounding_of(K.dtype)
         self._inverse: PreparedInverse | None = None
         self._known: Correction | None = None

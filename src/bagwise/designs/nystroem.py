@@ -92,7 +92,6 @@ class Nystroem(Dense):
         # Features in float32 are a kernel as good as the one in float64; proofs need their digits.
         self.precision, self.rounding = np.float64, rounding_of(np.float64)
         self.landmarks, self.whitener, self.error = landmarks, whitener, error
-        self.nbytes = features.nbytes
 
     def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
         """Return one coefficient per row, 0 for all but the landmarks."""

@@ -143,7 +143,7 @@ class RowsClassifier(BagClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do: its rows are the instances."""
-        return replace(super().__bag_tags__(), instance_rows=True, shared_kernel=True)
+        return replace(super().__bag_tags__(), instance_rows=True)
 
     @property
     def _options(self) -> KernelOptions:
@@ -323,8 +323,7 @@ class MarginClassifier(RowsClassifier):
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; libsvm stops earlier than Newton."""
         tolerance = 1e-4 if self.loss == "hinge" else 1e-6
-        tags = super().__bag_tags__()
-        return replace(tags, tolerance=tolerance, prepares_kernel=self._prepares_kernel)
+        return replace(super().__bag_tags__(), tolerance=tolerance)
 
     def _prepare(self, design: Design, row_weight: Array) -> None:
         if self._prepares_kernel and not design.passed:

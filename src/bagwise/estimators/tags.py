@@ -43,10 +43,6 @@ class BagTags:
     instance_rows : bool, default=False
         One fit over the instances as rows of one design: there is ``path``, and the folds of a
         calibration share the kernel matrix.
-    shared_kernel : bool, default=False
-        Those rows are the kernel matrix of the instances and nothing else: models may share it.
-    prepares_kernel : bool, default=False
-        Fits begin with an inverse of that matrix, made for their C and loss.
     whole_bag : {"collective", "other", "standard"}, default="collective"
         What makes a bag positive where ``bag_score`` is None (see ``assumption``).
     tolerance : float, default=1e-6
@@ -63,8 +59,6 @@ class BagTags:
     threshold_on_instances: bool = True
     weight_is_repetition: bool = True
     instance_rows: bool = False
-    shared_kernel: bool = False
-    prepares_kernel: bool = False
     tolerance: float = 1e-6
     whole_bag: str = "collective"
 

@@ -71,7 +71,7 @@ class MICA(MarginClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; a program's vertices depend on the order of its rows."""
-        tags = replace(super().__bag_tags__(), shared_kernel=False)
+        tags = super().__bag_tags__()
         return replace(tags, tolerance=1e-4) if self.penalty == "l1" else tags
 
     def _assumption(self) -> ExactlyOne:

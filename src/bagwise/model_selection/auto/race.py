@@ -1,7 +1,7 @@
 """The cells of the automatic model, candidates on shared folds, and the leaderboard they give.
 
-A cell holds the scores of the held-out bags. Cells of the same fold share scaled bags, statistics
-and Gram matrices.
+A cell holds the scores of the held-out bags. Cells of the same fold share scaled bags and
+statistics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.errors import message_of
 from bagwise.estimators.tags import bag_tags
 from bagwise.model_selection.clock import Deadline, unwatch, watch
-from bagwise.model_selection.grams import can_share, grams_here
 from bagwise.model_selection.runner import Record, Runner
 from bagwise.models.statistics import Rows, share_statistics
 
@@ -138,10 +137,7 @@ def _score_held_out(
     view = (*key, repr(steps))
     seen, held_out = _views.view(view, bags, y, split, [step for _, step in steps])
     with share_statistics(_views.statistics):
-        if can_share(last):
-            grams_here().fit(last, seen, y[train], view, weight[train])
-        else:
-            fit_weighted(last, seen, y[train], weight[train])
+        fit_weighted(last, seen, y[train], weight[train])
         return bag_scores(last, held_out)
 
 
@@ -181,9 +177,8 @@ _views = _Views()
 
 
 def forget_shared() -> None:
-    """Forget scaled bags, statistics and Gram matrices of this process."""
+    """Forget scaled bags and statistics of this process."""
     _views.forget()
-    grams_here().kept.clear()
 
 
 # The leaderboard ----------------------------------------------------------------------------------
