@@ -117,3 +117,26 @@ def test_the_page_shows_results_failures_and_what_is_missing(folder):
     assert "- by maximum: 2 of 18 sets run (musk1, planted pairs)" in made
     assert "| by maximum | 100.0 | 1.5 |" in made
     assert (out.parent / "ranks.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("k", "q"), [(3, 2.343), (5, 2.728), (10, 3.164)])
+def test_the_critical_difference_has_demsars_quantiles(k, q):
+    assert load("ranks").find_critical(k, 14) == pytest.approx(q * np.sqrt(k * (k + 1) / 84), 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "critical", "runs"),
+    [
+        ([1.0, 2.0, 3.0], 0.5, []),
+        ([1.0, 2.0, 3.0], 1.0, [(0, 1), (1, 2)]),
+        ([1.0, 2.0, 3.0], 2.0, [(0, 2)]),
+        ([1.0, 1.1, 1.2, 3.0], 1.9, [(0, 2), (1, 3)]),
+    ],
+)
+def test_bars_join_the_longest_runs(ranks, critical, runs):
+    assert load("ranks").find_runs(ranks, critical) == runs
+
+
+def test_ties_share_their_ranks():
+    ranked = load("ranks").rank(list("abc"), [[1.0, 2.0, 2.0], [1.0, 2.0, 3.0]])
+    assert ranked == [("c", 1.25), ("b", 1.75), ("a", 3.0)]

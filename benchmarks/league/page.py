@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+import ranks
+
 from bagwise.io._records import read_records
-from bagwise.model_selection import rank_methods
-from bagwise.plot.comparison import critical_difference
 from options import options
 
 HERE, RESULTS = Path(__file__).parent, Path(__file__).parents[2] / "docs" / "results"
@@ -103,17 +103,16 @@ def table(rows: list[list[str]], *head: str) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def rank(cells: Any, entries: list[str], sets: list[str]) -> Any:
+def rank(cells: Any, entries: list[str], sets: list[str]) -> list[tuple[str, float]]:
     """Rank the entries on sets that all of them have, by AUC; a failed entry counts as chance."""
-    values = [[_auc(cells[e, s]) for e in entries] for s in sets]
-    return rank_methods(entries, values)
+    return ranks.rank(entries, [[_auc(cells[e, s]) for e in entries] for s in sets])
 
 
-def list_ranks(ranking: Any, cells: Any, sets: list[str]) -> list[list[str]]:
+def list_ranks(ranked: Any, cells: Any, sets: list[str]) -> list[list[str]]:
     """Return the ranked systems, best first: mean AUC over the sets, and average rank."""
     return [
         [name, f"{100 * np.mean([_auc(cells[name, s]) for s in sets]):.1f}", f"{rank:.1f}"]
-        for name, rank in zip(ranking.names, ranking.ranks, strict=True)
+        for name, rank in ranked
     ]
 
 
@@ -172,11 +171,12 @@ def make_page(folder: Path) -> str:
     count = {e: sum((e, s) in cells for s in real) for e in entries}
     ranked = [e for e in entries if 5 * count[e] >= 4 * max(count.values())]
     shared = [s for s in real if all((e, s) in cells for e in ranked)]
-    ranking = rank(cells, ranked, shared) if len(shared) > 1 and len(ranked) > 2 else None
-    if ranking is not None:
-        figure = critical_difference(ranking, title=f"AUC, ranks on {len(shared)} sets")
+    ranking = rank(cells, ranked, shared) if len(shared) > 1 and len(ranked) > 2 else []
+    if ranking:
+        critical = ranks.find_critical(len(ranking), len(shared))
+        figure = ranks.draw(ranking, critical, f"AUC, ranks on {len(shared)} sets")
         figure.savefig(folder / "ranks.png", dpi=110, bbox_inches="tight")
-    means = [] if ranking is None else list_ranks(ranking, cells, shared)
+    means = list_ranks(ranking, cells, shared)
     run = {e: [s for s in SETS if (e, s) in cells] for e in entries}
     missing = [say_missing(e, names) for e, names in run.items() if len(names) < len(SETS)]
     used = [
@@ -187,7 +187,7 @@ def make_page(folder: Path) -> str:
         aucs=table(aucs, "set", *entries),
         tests=table(tests, "system", *TESTS),
         more=table(more, "system", *MEASURES.values(), "cells"),
-        ranks="![Average ranks](league/ranks.png)" if ranking is not None else "None yet.",
+        ranks="![Average ranks](league/ranks.png)" if ranking else "None yet.",
         means=table(means, "system", "mean AUC %", "average rank"),
         shared=", ".join(shared) or "none",
         unranked=", ".join(e for e in entries if e not in ranked) or "none",

@@ -22,6 +22,8 @@ _NO_PATH = (
 
 _REFUSALS = "Test refusals with pytest.raises; ours are in tests/bad_inputs of the repository."
 
+_RANKS = "benchmarks/league/ranks.py of the repository ranks systems over many data sets."
+
 CLASSES: dict[str, str] = {  # public names of the package, and of its parts in model files
     "AnnealedProportionSVCCV": "Use model_selection.search or BagGridSearchCV with "
     "AnnealedProportionSVC: the same choice by separate fits.",
@@ -42,9 +44,12 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
     "plot.ScoreStripDisplay": "Use InstanceScoreDisplay, or the strips of bagwise.report.",
     "plot.TopInstancesDisplay": "Use bagwise.report(..., images=...), which shows the instances "
     "with the highest scores of every bag.",
+    "plot.critical_difference": _RANKS,
     "plot.margin_distribution": "docs/make_margins.py of the repository draws it.",
     "model_selection.BagRandomizedSearchCV": "Use BagGridSearchCV, or RandomizedSearchCV of "
     "scikit-learn, whose best_estimator_ points at instances.",
+    "model_selection.Ranking": _RANKS,
+    "model_selection.rank_methods": _RANKS,
     "model_selection.scalings": "Use the parameter scale of compare, search and AutoBagClassifier.",
     "model_selection.standardizer": "Use PerInstance(StandardScaler()).",
     "model_selection.with_scaler": "Use make_pipeline(PerInstance(StandardScaler()), model).",

@@ -88,10 +88,6 @@ ROWS: list[tuple[Any, ...]] = [
         lambda: model_selection.compare(B, Y, {"a": _fitted()}, metric="acuracy")),
     ("more folds than bags", "99|bags", lambda: model_selection.cross_validate_bags(
         WitnessSVC(), B, Y, cv=99)),
-    ("two methods ranked", "three methods", lambda: model_selection.rank_methods(
-        ["a", "b"], np.ones((4, 2)))),
-    ("ranks of NaN", "finite", lambda: model_selection.rank_methods(
-        [*"abc"], np.full((4, 3), np.nan))),
     ("model not fitted", "not fitted", lambda: persistence.save(WitnessSVC(), "m.bagwise")),
     ("object that is no model", "ndarray|bagwise", lambda: persistence.save(E, "m.bagwise"),
         (TypeError, ValueError)),

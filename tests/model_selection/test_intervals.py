@@ -17,6 +17,8 @@ from bagwise.model_selection.intervals import (
     Sample,
     difference,
     estimate,
+    holm,
+    limits_of_best,
 )
 from bagwise.times import Times
 
@@ -201,3 +203,28 @@ def count_pairs(y, risk, folds):
             total += 1
             right += risk[i] > risk[j]
     return right / total
+
+
+# Of several models --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_methods", "expected"), [(2, 1.645), (5, 2.16), (9, 2.38)])
+def test_limits_are_dunnetts_for_independent_methods(n_methods, expected):
+    """Dunnett's one-sided 5 % points for correlation 1/2 and infinite degrees of freedom."""
+    draws = np.random.default_rng(0).normal(size=(200_000, n_methods))
+    limits = limits_of_best(draws, 10**6)
+    assert limits == pytest.approx(np.full(n_methods, expected), abs=0.02)
+
+
+def test_equal_methods_have_no_error_between_them():
+    draws = np.random.default_rng(0).normal(size=(1000, 1))
+    assert limits_of_best(draws, 50) == pytest.approx([0.0])
+    assert limits_of_best(np.hstack([draws, draws]), 50) == pytest.approx([0.0, 0.0])
+
+
+def test_holm_by_hand_and_never_below_the_p_values():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    p = np.random.default_rng(0).random(30)
+    assert (holm(p) >= p).all()
+    assert (np.argsort(holm(p), kind="stable")[:1] == p.argmin()).all()
+    assert holm(p).max() == 1.0

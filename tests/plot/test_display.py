@@ -7,14 +7,13 @@ from matplotlib.text import Text
 
 from bagwise import AnnealedLabelSVC, InstanceSVC, MeanSVC
 from bagwise.datasets import make_slide_bags
-from bagwise.model_selection import compare, rank_methods
+from bagwise.model_selection import compare
 from bagwise.plot import (
     ImportanceDisplay,
     RocDisplay,
     annealing_path,
     compared_models,
     compared_times,
-    critical_difference,
     heatmap,
     image_bags,
 )
@@ -63,11 +62,6 @@ def test_a_figure_of_several_classes(model_and_bags):
     bags = model_and_bags[1].replace(feature_names=None)
     model = AnnealedLabelSVC(kernel="linear").fit(bags, np.repeat(["$x$", "a$b", "_c"], 2))
     assert_plain(annealing_path(model), "$x$")
-
-
-def test_the_figure_of_ranks():
-    ranking = rank_methods(["$x$", "a$b", "_c"], [[0.9, 0.8, 0.7], [0.7, 0.6, 0.5]])
-    assert_plain(critical_difference(ranking), "$x$")
 
 
 def assert_plain(figure, name):

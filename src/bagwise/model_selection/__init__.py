@@ -17,7 +17,6 @@ from bagwise.model_selection.crossvalidate import (
 )
 from bagwise.model_selection.gridsearch import BagGridSearchCV
 from bagwise.model_selection.intervals import METRICS
-from bagwise.model_selection.ranking import Ranking, rank_methods
 from bagwise.model_selection.scaling import IMPUTES, SCALES
 from bagwise.model_selection.search import Choice, grid_points, search
 
@@ -35,14 +34,12 @@ __all__ = [
     "ConformalBagRegressor",
     "CrossValidation",
     "PositiveChoice",
-    "Ranking",
     "SiteResult",
     "candidates",
     "choose_positive",
     "compare",
     "cross_validate_bags",
     "grid_points",
-    "rank_methods",
     "search",
     "transductive_cv",
 ]

@@ -14,9 +14,16 @@ from bagwise._typing import Array
 from bagwise.catalog import rank_cost
 from bagwise.estimators.tags import bag_tags
 from bagwise.metrics import bag_measures
-from bagwise.model_selection.intervals import Difference, Estimate, Sample, difference, estimate
+from bagwise.model_selection.intervals import (
+    Difference,
+    Estimate,
+    Sample,
+    difference,
+    estimate,
+    holm,
+    limits_of_best,
+)
 from bagwise.model_selection.nested import Protocol
-from bagwise.model_selection.ranking import holm, limits_of_best
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

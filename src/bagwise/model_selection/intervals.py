@@ -17,7 +17,8 @@ psi_i - psi'_i. Coverage was measured: ``docs/results/coverage.md``, of the AUC
 References: C. Nadeau & Y. Bengio, "Inference for the generalization error", Machine Learning 2003;
 E. DeLong, D. DeLong & D. Clarke-Pearson, "Comparing the areas under two or more correlated ROC
 curves", Biometrics 1988; F. Hampel, "The influence curve and its role in robust estimation", JASA
-1974; E. Wilson, "Probable inference", JASA 1927.
+1974; J. Hsu, "Constrained simultaneous confidence intervals for multiple comparisons with the
+best", Annals of Statistics 1984; E. Wilson, "Probable inference", JASA 1927.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import norm, t as student
 
 from bagwise._typing import Array
@@ -293,3 +295,54 @@ def difference(sample: Sample, first: Estimate, second: Estimate) -> Difference:
     error = float(np.sqrt(sample.variance(first.parts[:shared] - second.parts[:shared])))
     t_value = Difference(value, error, np.nan).t_value
     return Difference(value, error, float(2 * student.sf(abs(t_value), sample.freedom)))
+
+
+# Of several models --------------------------------------------------------------------------------
+
+
+def limits_of_best(draws: Array, freedom: int, alpha: float = 0.05) -> Array:
+    """Say how far each method may seem behind another one and still be the best of all.
+
+    The limit of a method is the 1 - alpha quantile, over draws where no method is better than
+    another, of the largest t statistic of the others against it. The methods that are behind no
+    other one by more than their limits hold the truly best one with probability 1 - alpha (Hsu's
+    multiple comparisons with the best).
+
+    ``draws`` of shape (n_draws, n_methods) are of the joint error of the estimates, ``freedom`` is
+    that of the t statistics. Limits are in standard errors of the difference, one per method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.model_selection.intervals import limits_of_best
+    >>> draws = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> limits_of_best(draws, 1000).round(1)
+    array([1.7, 1.7])
+    """
+    limits = np.zeros(draws.shape[1])
+    for i in range(len(limits)):
+        ahead = draws - draws[:, [i]]
+        spread = ahead.std(axis=0)
+        ahead, spread = ahead[:, spread > 0], spread[spread > 0]
+        if len(spread):
+            limits[i] = np.quantile((ahead / spread).max(axis=1), 1 - alpha)
+    return student.ppf(norm.cdf(limits), freedom)
+
+
+def holm(p_values: ArrayLike) -> Array:
+    """Correct p-values for their number, step by step (Holm).
+
+    The chance that any true hypothesis falls below alpha is at most alpha.
+
+    Examples
+    --------
+    >>> from bagwise.model_selection.intervals import holm
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(steps, 1.0)
+    return corrected

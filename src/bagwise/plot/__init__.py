@@ -5,7 +5,7 @@ A class named ``...Display`` draws one kind of figure from a fitted model and ba
 """
 
 from bagwise._removed import refuse_names
-from bagwise.plot.comparison import compared_models, compared_times, critical_difference
+from bagwise.plot.comparison import compared_models, compared_times
 from bagwise.plot.curves import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot.heatmap import heatmap
 from bagwise.plot.models import (
@@ -26,7 +26,6 @@ __all__ = [
     "annealing_path",
     "compared_models",
     "compared_times",
-    "critical_difference",
     "heatmap",
     "image_bags",
     "slide_tiles",
