@@ -34,23 +34,23 @@ DPI = 64  # small files; the page shows them at half of its width
 
 
 def draw() -> None:
-    """Draw one figure per display."""
+    """Draw one figure of each kind."""
     bags, y = load_digits_bags(n_bags=160)
     train, test = slice(0, 80), slice(80, 160)
     model = WitnessSVC(kernel="linear", probability="sigmoid").fit(bags[train], y[train])
     held_out, labels = bags[test], y[test]
     figures = {
-        "roc": plot.RocDisplay.from_estimator(model, held_out, labels),
-        "precision-recall": plot.PrecisionRecallDisplay.from_estimator(model, held_out, labels),
-        "calibration": plot.CalibrationDisplay.from_estimator(model, held_out, labels, n_bins=6),
-        "instance-scores": plot.InstanceScoreDisplay.from_estimator(model, held_out, labels),
-        "bag-sizes": plot.BagSizeDisplay.from_estimator(model, held_out, labels),
-        "importance": plot.ImportanceDisplay.from_estimator(model, held_out, labels, top=8),
+        "roc": plot.roc(model, held_out, labels),
+        "precision-recall": plot.precision_recall(model, held_out, labels),
+        "instance-scores": plot.score_histogram(model, held_out, labels),
+        "bag-sizes": plot.score_by_size(model, held_out, labels),
+        "importance": plot.importance(model, held_out, labels, top=8),
+        "annealing": plot.annealing_path(
+            AnnealedLabelSVC(kernel="linear").fit(bags[train], y[train])
+        ),
     }
-    for name, shown in figures.items():
-        shown.figure_.savefig(IMAGES / f"{name}.png", dpi=DPI)
-    annealed = AnnealedLabelSVC(kernel="linear").fit(bags[train], y[train])
-    plot.annealing_path(annealed).savefig(IMAGES / "annealing.png", dpi=DPI)
+    for name, figure in figures.items():
+        figure.savefig(IMAGES / f"{name}.png", dpi=DPI)
 
 
 def photograph() -> None:

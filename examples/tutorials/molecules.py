@@ -47,6 +47,6 @@ print(f"the binding shape was found in {right.sum()} of {active.sum()} active mo
 # binding site should stand out.
 
 # %% alt="Bars: permutation importance of features. The three features of the binding site come first."
-from bagwise.plot import ImportanceDisplay
+from bagwise.plot import importance
 
-ImportanceDisplay.from_estimator(model, new, truth, top=12).figure_
+importance(model, new, truth, top=12)

@@ -44,7 +44,7 @@ def begin_example(parts: Mapping[str, str], before: str, name: str) -> dict[str,
     These import the ``name`` that is documented in place of {}.
     """
     example = parts.get("Examples", "")
-    lines = before.format(name) if example and "import" not in example else ""
+    lines = before.format(name) if example and " import " not in example else ""
     return {**parts, "Examples": lines + example}
 
 

@@ -22,6 +22,7 @@ _NO_PATH = (
 
 _REFUSALS = "Test refusals with pytest.raises; ours are in tests/bad_inputs of the repository."
 
+_OF_SCORES = "scikit-learn's displays take Bags, and scores (from_predictions)."
 _RANKS = "benchmarks/league/ranks.py of the repository ranks systems over many data sets."
 
 CLASSES: dict[str, str] = {  # public names of the package, and of its parts in model files
@@ -37,11 +38,21 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
     "PathCV": _NO_PATH,
     "SpanningTrees": _TIES,
     "plot.cardinality_weights": "docs/markov_figures.py of the repository draws it.",
+    "plot.BagSizeDisplay": "Use plot.score_by_size(model, bags, y), which returns the figure.",
+    "plot.CalibrationDisplay": "Use sklearn.calibration.CalibrationDisplay, which takes Bags.",
     "plot.ContributionDisplay": "Use `bagwise explain` or bagwise.report, which name the features "
     "that contributed most.",
+    "plot.ImportanceDisplay": "Use plot.importance(model, bags, y), which returns the figure; "
+    "inspection.permutation_importance has the numbers.",
+    "plot.InstanceScoreDisplay": "Use plot.score_histogram(model, bags, y), which returns the "
+    "figure.",
     "plot.LearningCurveDisplay": "Use sklearn.model_selection.LearningCurveDisplay, "
     "which takes Bags.",
-    "plot.ScoreStripDisplay": "Use InstanceScoreDisplay, or the strips of bagwise.report.",
+    "plot.PrecisionRecallDisplay": "Use plot.precision_recall(model, bags, y), which returns the "
+    f"figure. {_OF_SCORES}",
+    "plot.RocDisplay": "Use plot.roc(model, bags, y), which returns the figure; "
+    f"metrics.evaluation has the AUC with its interval. {_OF_SCORES}",
+    "plot.ScoreStripDisplay": "Use plot.score_histogram, or the strips of bagwise.report.",
     "plot.TopInstancesDisplay": "Use bagwise.report(..., images=...), which shows the instances "
     "with the highest scores of every bag.",
     "plot.critical_difference": _RANKS,

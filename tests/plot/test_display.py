@@ -9,13 +9,13 @@ from bagwise import AnnealedLabelSVC, InstanceSVC, MeanSVC
 from bagwise.datasets import make_slide_bags
 from bagwise.model_selection import compare
 from bagwise.plot import (
-    ImportanceDisplay,
-    RocDisplay,
     annealing_path,
     compared_models,
     compared_times,
     heatmap,
     image_bags,
+    importance,
+    roc,
 )
 from bagwise.plot._display import plain
 
@@ -39,8 +39,8 @@ def model_and_bags():
 
 
 FIGURES = {
-    "importance": lambda m, b, y: ImportanceDisplay.from_estimator(m, b, y).figure_,
-    "roc": lambda m, b, y: RocDisplay.from_estimator(m, b, y).plot(name="$x$").figure_,
+    "importance": lambda m, b, y: importance(m, b, y),
+    "roc": lambda m, b, y: roc(m, b, y, name="$x$"),
     "heat map": lambda m, b, y: heatmap(b, m.instance_decision_function(b), "$x$"),
     "images": lambda m, b, y: image_bags(b, (2, 2)),
 }

@@ -2,24 +2,20 @@
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from sklearn.exceptions import NotFittedError
 
 from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, BagKernelSVC, LabelSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
-from bagwise.plot import (
-    BagSizeDisplay,
-    ImportanceDisplay,
-    InstanceScoreDisplay,
-    annealing_path,
-)
+from bagwise.plot import annealing_path, importance, score_by_size, score_histogram
 
 
 def test_instances_take_the_label_of_their_bag(fitted):
     _, bags, y = fitted
-    shown = InstanceScoreDisplay.from_estimator(*fitted)
-    assert shown.in_positive.sum() == bags.sizes[y == 1].sum()
-    heights = [patch.get_height() for patch in shown.ax_.patches]
-    assert max(heights) > 0
+    (axes,) = score_histogram(*fitted).axes
+    first = axes.get_legend().get_texts()[0].get_text()
+    assert first == f"instances of positive bags ({bags.sizes[y == 1].sum()})"
+    assert max(patch.get_height() for patch in axes.patches) > 0
 
 
 def test_a_maximum_grows_with_the_size_of_the_bag():
@@ -29,14 +25,15 @@ def test_a_maximum_grows_with_the_size_of_the_bag():
     model = WitnessSVC(kernel="linear", C=1e-3).fit(
         [b + 3 * l for b, l in zip(bags, y, strict=True)], y
     )
-    assert BagSizeDisplay.from_estimator(model, bags, y).correlation > 0.5
+    _, negative, _ = score_by_size(model, bags, y).axes[0].lines
+    assert spearmanr(*negative.get_data()).statistic > 0.5
 
 
 def test_more_than_two_classes_are_refused(fitted):
     _, bags, y = fitted
     model = BagKernelSVC().fit(bags, np.arange(len(y)) % 3)
     with pytest.raises(ValueError, match="two classes"):
-        BagSizeDisplay.from_estimator(model, bags, y)
+        score_by_size(model, bags, y)
 
 
 def test_the_only_feature_that_matters_is_the_first_one_drawn():
@@ -44,9 +41,10 @@ def test_the_only_feature_that_matters_is_the_first_one_drawn():
     y = np.arange(40) % 2
     bags = [rng.normal(size=(4, 3)) + [0, 4 * label, 0] for label in y]
     model = WitnessSVC(kernel="linear").fit(bags, y)
-    shown = ImportanceDisplay.from_estimator(model, bags, y, top=2)
-    assert shown.names[0] == "feature 1"
-    assert shown.values[0].mean() > 0.2 > abs(shown.values[1].mean())
+    (axes,) = importance(model, bags, y, top=2).axes
+    assert axes.get_yticklabels()[0].get_text() == "feature 1"
+    first, second = (bar.get_width() for bar in axes.patches)
+    assert first > 0.2 > abs(second)
 
 
 @pytest.fixture(scope="module")

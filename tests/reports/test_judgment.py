@@ -49,4 +49,3 @@ def test_folds_have_probabilities_of_their_own_towards_the_positive_class():
     assert found.scores[found.truth].mean() > found.scores[~found.truth].mean()
     assert found.probabilities.shape == (60,)
     assert ((found.probabilities > 0.5) == (found.scores > 0)).all()
-    assert "calibration" in found.figures(None)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length
 
-from bagwise._documented import Sentence, begin_example, documenting, join_sections, sections
+from bagwise._documented import Sentence, documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores
@@ -17,7 +17,6 @@ from bagwise.metrics import positive_class, unwrap_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Orange for positive, blue for negative: distinct for color-blind readers.
 POSITIVE, NEGATIVE, NEUTRAL = "#d1480f", "#3b7dad", "#6b6b6b"
@@ -40,7 +39,6 @@ _SENTENCES: dict[str, Sentence] = {
     "model": ("BagClassifier, Pipeline or search", "Fitted; two classes."),
     "bags": ("Bags, or anything check_bags takes", "The bags."),
     "y": ("array-like of shape (n_bags,)", "Their labels."),
-    "truth": ("array-like of bool of shape (n_bags,)", "Which bags are positive."),
     "metric": '"accuracy", "balanced_accuracy", "auc" or "f1".',
     "n_repeats": "Number of shuffles per feature.",
     "random_state": ("int, RandomState or None", "Seed of the shuffles."),
@@ -54,7 +52,6 @@ _BEFORE = """\
 >>> bags, y = load_digits_bags(n_bags=20)
 >>> model = WitnessSVC(kernel="linear").fit(bags, y)
 """  # what an example that imports nothing goes on from
-displays = documenting(_SENTENCES, returns="Display\n    With ``figure_`` and ``ax_``.")
 draws = documenting(
     _SENTENCES,
     returns="matplotlib.figure.Figure\n    The figure; save it with ``savefig``.",
@@ -91,55 +88,6 @@ def name_rows(ax: Axes, names: Iterable[Any]) -> None:
 def by_class(truth: Array) -> tuple[tuple[Array, str, str], ...]:
     """Return which bags (or instances) are of each class, its color and its name."""
     return (truth, POSITIVE, "positive bags"), (~truth, NEGATIVE, "negative bags")
-
-
-class Display:
-    """A figure that can be drawn on axes of the user's; holds what it draws."""
-
-    figure_: Figure
-    ax_: Axes
-
-    def __init_subclass__(cls) -> None:
-        intro, found = sections(cls.__doc__ or "")
-        if "Parameters" not in found:
-            found = {"Parameters": sections(cls.__base__.__doc__ or "")[1]["Parameters"], **found}
-        cls.__doc__ = join_sections(intro, begin_example(found, _BEFORE, cls.__name__))
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        Display
-            Itself, with ``figure_`` and ``ax_``.
-        """
-        self._draw(self._on(ax))
-        return self
-
-    def _draw(self, ax: Axes) -> None:
-        raise NotImplementedError
-
-    def _n_lines(self) -> int | None:
-        """Return how many lines of text a figure of its own has room for; None: the usual size."""
-        return None
-
-    def _on(self, ax: Axes | None) -> Axes:
-        ax = new_axes(self._n_lines()) if ax is None else ax
-        self.ax_, self.figure_ = ax, ax.get_figure()  # type: ignore[assignment]
-        return ax
-
-    def _repr_png_(self) -> bytes:
-        """Return the picture, which notebooks show."""
-        from io import BytesIO
-
-        buffer = BytesIO()
-        self.figure_.savefig(buffer, format="png")
-        return buffer.getvalue()
 
 
 class Judged(NamedTuple):

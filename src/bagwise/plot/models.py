@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._typing import Array
-from bagwise.bags import Bags, check_bags
+from bagwise.bags import check_bags
 from bagwise.bags.segments import expand
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot._display import (
@@ -19,11 +18,10 @@ from bagwise.plot._display import (
     NEGATIVE,
     POSITIVE,
     STYLES,
-    Display,
     by_class,
-    displays,
     draws,
     name_rows,
+    new_axes,
     plain,
     score_bags,
 )
@@ -33,115 +31,81 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def instance_scores(model: Any, bags: Any) -> tuple[Any, Bags, Array]:
-    """Return the classifier, the bags as it sees them, and scores towards the positive class."""
+@draws(model="Fitted; two classes, with instance scores.")
+def score_histogram(model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Figure:
+    """Draw histograms of instance scores, each of area 1, by the label of the bag.
+
+    Examples
+    --------
+    >>> score_histogram(model, bags, y)
+    <Figure size ... with 1 Axes>
+    """
     inner, seen = unwrap_model(model, check_bags(bags, finite=False))
     if not hasattr(inner, "instance_decision_function"):
         raise ValueError(f"{type(inner).__name__} does not score instances: choose another model.")
-    _, sign = positive_class(inner)
-    return inner, seen, sign * inner.instance_decision_function(seen)
+    positive, sign = positive_class(inner)
+    scores = sign * inner.instance_decision_function(seen)
+    ax = ax or new_axes()
+    bins = np.histogram_bin_edges(scores, "sqrt").tolist()
+    for part, color, name in by_class(expand(np.asarray(y) == positive, seen.offsets)):
+        label = f"instances of {name} ({part.sum():,})"
+        ax.hist(scores[part], bins, density=True, color=color, alpha=0.5, label=label)
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set(xlabel="instance score", ylabel="density")
+    ax.legend(fontsize="small")
+    return ax.get_figure()  # type: ignore[return-value]
 
 
-@dataclass
-class InstanceScoreDisplay(Display):
-    """Histogram of instance scores, by the label of the bag.
+@draws()
+def score_by_size(model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Figure:
+    """Draw the score of each bag against its number of instances.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_instances,)
-        Scores of the instances.
-    in_positive : ndarray of bool of shape (n_instances,)
-        Which instances lie in positive bags.
-
-    Examples
-    --------
-    >>> shown = InstanceScoreDisplay.from_estimator(model, bags, y)
-    >>> len(shown.scores) == bags.n_instances
-    True
-    """
-
-    scores: Array
-    in_positive: Array
-
-    @classmethod
-    @displays(model="Fitted; two classes, with instance scores.")
-    def from_estimator(cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
-        """Draw the histogram of a fitted model's instance scores."""
-        inner, seen, scores = instance_scores(model, bags)
-        truth = np.asarray(y) == positive_class(inner)[0]
-        return cls(scores, expand(truth, seen.offsets)).plot(ax)
-
-    def _draw(self, ax: Axes) -> None:
-        """Draw the histograms, each with area 1."""
-        bins = np.histogram_bin_edges(self.scores, "sqrt").tolist()
-        for part, color, name in by_class(self.in_positive):
-            label = f"instances of {name} ({part.sum():,})"
-            ax.hist(self.scores[part], bins, density=True, color=color, alpha=0.5, label=label)
-        ax.axvline(0, color="black", linewidth=0.8)
-        ax.set(xlabel="instance score", ylabel="density")
-        ax.legend(fontsize="small")
-
-
-@dataclass
-class BagSizeDisplay(Display):
-    """Score of each bag against its number of instances: a maximum over more instances is higher.
-
-    Parameters
-    ----------
-    sizes, scores : ndarray of shape (n_bags,)
-        Number of instances and score of each bag.
-    truth : ndarray of bool of shape (n_bags,)
-        Which bags are positive.
+    A maximum over more instances is higher.
 
     Examples
     --------
-    >>> -1 <= BagSizeDisplay.from_estimator(model, bags, y).correlation <= 1
-    True
+    >>> score_by_size(model, bags, y)
+    <Figure size ... with 1 Axes>
     """
-
-    sizes: Array
-    scores: Array
-    truth: Array
-
-    @property
-    def correlation(self) -> float:
-        """Spearman's rank correlation of size and score among the negative bags."""
-        from scipy.stats import spearmanr
-
-        return float(spearmanr(self.sizes[~self.truth], self.scores[~self.truth]).statistic)
-
-    @classmethod
-    @displays()
-    def from_estimator(cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
-        """Draw a fitted model's bag scores against the sizes of the bags."""
-        seen = score_bags(model, bags, y)
-        return cls(seen.bags.sizes, seen.scores, seen.truth).plot(ax)
-
-    def _draw(self, ax: Axes) -> None:
-        """Draw the bags."""
-        for part, color, name in by_class(self.truth):
-            ax.plot(self.sizes[part], self.scores[part], "o", color=color, alpha=0.6, label=name)
-        ax.axhline(0, color="black", linewidth=0.8)
-        ax.set(xlabel="instances in the bag", ylabel="bag score")
-        if self.sizes.max() > 20 * self.sizes.min():
-            ax.set_xscale("log")
-        else:
-            ax.locator_params(axis="x", integer=True)
-        ax.legend(fontsize="small")
+    seen = score_bags(model, bags, y)
+    return draw_sizes(seen.bags.sizes, seen.scores, seen.truth, ax)
 
 
-@dataclass
-class ImportanceDisplay(Display):
-    """Permutation importance of features: how much a metric falls when a feature is shuffled.
+def draw_sizes(sizes: Array, scores: Array, truth: Array, ax: Axes | None = None) -> Figure:
+    """Draw given scores against sizes; ``truth`` says which bags are positive."""
+    ax = ax or new_axes()
+    for part, color, name in by_class(truth):
+        ax.plot(sizes[part], scores[part], "o", color=color, alpha=0.6, label=name)
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set(xlabel="instances in the bag", ylabel="bag score")
+    if sizes.max() > 20 * sizes.min():
+        ax.set_xscale("log")
+    else:
+        ax.locator_params(axis="x", integer=True)
+    ax.legend(fontsize="small")
+    return ax.get_figure()  # type: ignore[return-value]
 
-    Parameters
-    ----------
-    names : ndarray of str
-        Names of the features, the most important first.
-    values : ndarray of shape (n_shown, n_repeats)
-        The fall of the metric in each repeat.
-    metric : str, default="auc"
-        Name of the metric.
+
+@draws(
+    model="Fitted.",
+    bags="Bags that the model has not seen.",
+    metric="As in `bagwise.inspection.permutation_importance`.",
+    top="Maximum number of features drawn.",
+)
+def importance(
+    model: Any,
+    bags: Any,
+    y: Any,
+    *,
+    metric: str = "auc",
+    n_repeats: int = 5,
+    top: int = 15,
+    random_state: Any = 0,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw how much a metric falls when a feature is shuffled, the most important one on top.
+
+    Bars are means over repeats, lines their standard deviations.
 
     See Also
     --------
@@ -149,56 +113,26 @@ class ImportanceDisplay(Display):
 
     Examples
     --------
-    >>> ImportanceDisplay.from_estimator(model, bags, y, n_repeats=2, top=3).values.shape
-    (3, 2)
+    >>> importance(model, bags, y, n_repeats=2, top=3)
+    <Figure size ... with 1 Axes>
     """
+    from bagwise.inspection import permutation_importance
 
-    names: Array
-    values: Array
-    metric: str = "auc"
-
-    @classmethod
-    @displays(
-        model="Fitted.",
-        bags="Bags that the model has not seen.",
-        metric="As in `bagwise.inspection.permutation_importance`.",
-        top="Maximum number of features drawn.",
+    found = permutation_importance(
+        model, bags, y, metric=metric, n_repeats=n_repeats, random_state=random_state
     )
-    def from_estimator(
-        cls,
-        model: Any,
-        bags: Any,
-        y: Any,
-        *,
-        metric: str = "auc",
-        n_repeats: int = 5,
-        top: int = 15,
-        random_state: Any = 0,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Compute and draw the importance of features for a fitted model."""
-        from bagwise.inspection import permutation_importance
-
-        found = permutation_importance(
-            model, bags, y, metric=metric, n_repeats=n_repeats, random_state=random_state
-        )
-        order = np.argsort(-found.importances_mean, kind="stable")[:top]
-        inner, n_features = unwrap_model(model, check_bags(bags))[0], len(found.importances_mean)
-        names = getattr(inner, "feature_names_in_", [f"feature {j}" for j in range(n_features)])
-        return cls(np.array(names)[order], found.importances[order], metric).plot(ax)
-
-    def _n_lines(self) -> int:
-        return len(self.names)
-
-    def _draw(self, ax: Axes) -> None:
-        """Draw one bar per feature with the spread over repeats, the first on top."""
-        falls = self.values.mean(axis=1)
-        colors = np.where(falls > 0, POSITIVE, NEGATIVE).tolist()
-        ax.barh(range(len(falls)), falls, color=colors, xerr=self.values.std(axis=1))
-        name_rows(ax, self.names)
-        ax.invert_yaxis()
-        ax.axvline(0, color="black", linewidth=0.8)
-        ax.set(xlabel=f"fall of {self.metric} when the feature is shuffled")
+    order = np.argsort(-found.importances_mean, kind="stable")[:top]
+    inner, n_features = unwrap_model(model, check_bags(bags))[0], len(found.importances_mean)
+    names = getattr(inner, "feature_names_in_", [f"feature {j}" for j in range(n_features)])
+    ax = ax or new_axes(len(order))
+    falls, spread = found.importances_mean[order], found.importances_std[order]
+    colors = np.where(falls > 0, POSITIVE, NEGATIVE).tolist()
+    ax.barh(range(len(order)), falls, color=colors, xerr=spread)
+    name_rows(ax, np.array(names)[order])
+    ax.invert_yaxis()
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set(xlabel=f"fall of {metric} when the feature is shuffled")
+    return ax.get_figure()  # type: ignore[return-value]
 
 
 _PANELS = {

@@ -24,7 +24,6 @@ from bagwise.estimators.covariates import uses_covariates
 from bagwise.metrics import positive_class, unwrap_model, wilson
 from bagwise.model_selection.intervals import Difference, Sample, difference, estimate
 from bagwise.models.statistics import StatisticsLogistic
-from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot._display import MOST_LISTED, score_bags
 
 
@@ -71,18 +70,6 @@ class Judgment:
             rows.append({"name": str(group), "bags": n, "positive": n_positive, "right": right})
         several = [row for row in rows if row["bags"] > 1]
         return sorted(several, key=lambda row: (-row["bags"], row["name"]))[:MOST_LISTED]
-
-    def figures(self, groups: Array | None) -> dict[str, Any]:
-        """Return the displays by name."""
-        shown: dict[str, Any] = {
-            "roc": RocDisplay.from_scores(self.truth, self.scores, groups=groups),
-            "pr": PrecisionRecallDisplay.from_scores(self.truth, self.scores, groups=groups),
-        }
-        if self.probabilities is not None:
-            shown["calibration"] = CalibrationDisplay.from_probabilities(
-                self.truth, self.probabilities
-            )
-        return shown
 
 
 def _proportion(count: int, total: int) -> dict[str, Any]:

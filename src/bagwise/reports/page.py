@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from bagwise.crossfit.sites import score_unseen
 from bagwise.estimators.discovery import is_calibrated
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.model_selection.by_site import SiteResult, list_sites
-from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
+from bagwise.plot import annealing_path, score_histogram
 from bagwise.plot._display import MOST_LISTED, new_axes
+from bagwise.plot.curves import PRECISION, ROC, Curve, draw_calibration
+from bagwise.plot.models import draw_sizes
 from bagwise.reports.bagrows import BagRows
 from bagwise.reports.facts import data_facts
 from bagwise.reports.judgment import Judgment, OneAgainstOthers, compare_with_covariates, judge
@@ -84,13 +86,14 @@ def report(
     judgment = judge(model, bags, y, cv, tell)
     tell("Scoring instances", 0, 0)
     inner, seen = unwrap_model(model, bags)
-    curves = judgment.figures(bags.groups)
-    figures = {name: svg(shown.figure_) for name, shown in curves.items()}
-    figures |= _model_figures(inner, seen, y, judgment)
+    curves = [
+        Curve.trace(kind, judgment.truth, judgment.scores, bags.groups) for kind in (ROC, PRECISION)
+    ]
+    figures = {name: svg(figure) for name, figure in _draw(inner, seen, y, judgment, curves)}
     rows = BagRows(model, bags, judgment, images).all(tell)
     tell("Looking at the data", 0, 0)
     added = compare_with_covariates(named, bags, y, cv, judgment)
-    content = _content(named, bags, y, judgment, curves["roc"]) | {
+    content = _content(named, bags, y, judgment, curves[0]) | {
         "added": added,
         "parameters": parameters(named, getattr(model, "model", model)),
         "title": title or f"{paper_name_of(named)} on {data_name or f'{len(bags):,} bags'}",
@@ -166,15 +169,20 @@ def _site_rows(
     return list_sites(bags, judgment.truth, classes, judgment.scores, unseen)[:MOST_LISTED]
 
 
-def _model_figures(model: Any, seen: Bags, y: Any, judgment: Judgment) -> dict[str, str]:
-    sizes = BagSizeDisplay(seen.sizes, judgment.scores, judgment.truth)
-    shown = {"sizes": sizes.plot().figure_}
+def _draw(
+    model: Any, seen: Bags, y: Any, judgment: Judgment, curves: list[Curve]
+) -> Iterator[tuple[str, Any]]:
+    """Yield the figures by name."""
+    for name, curve in zip(("roc", "pr"), curves, strict=True):
+        yield name, curve.draw()
+    if judgment.probabilities is not None:
+        yield "calibration", draw_calibration(judgment.truth, judgment.probabilities)
+    yield "sizes", draw_sizes(seen.sizes, judgment.scores, judgment.truth)
     if hasattr(model, "instance_decision_function"):
-        shown["instances"] = InstanceScoreDisplay.from_estimator(model, seen, y).figure_
+        yield "instances", score_histogram(model, seen, y)
     trained = convergence(model)
     if trained is not None:
-        shown["convergence"] = trained
-    return {name: svg(figure) for name, figure in shown.items()}
+        yield "convergence", trained
 
 
 def _columns(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
