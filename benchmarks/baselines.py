@@ -42,7 +42,7 @@ from bagwise import (
     WitnessSVC,
 )
 from bagwise.bench.splits import Protocol, read_splits, store_splits
-from bagwise.bench.tables import find_published
+from bagwise.bench.tables import read_published
 from bagwise.crossfit import best_threshold
 from bagwise.datasets import fetch, load_digits_bags
 from bagwise.kernels import settle_gamma
@@ -196,7 +196,7 @@ def stored():
 
 
 def published(method, data):
-    numbers = [find_published(table).number("accuracy", method, data) for table in TABLES]
+    numbers = [read_published()[table].number("accuracy", method, data) for table in TABLES]
     return " / ".join(f"{number[0]:g}" if number else "-" for number in numbers)
 
 

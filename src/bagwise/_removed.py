@@ -176,6 +176,7 @@ OPTIONS: dict[str, str] = {  # options of the command line, with their command
     "bench FILE.yaml": "Use `bagwise compare`, which judges models on your own data; presets of "
     "the papers are still there.",
     "bench --dask": "Use --jobs: no published benchmark needed a cluster.",
+    "bench --quick": "Leave it out: an interrupted run is resumed by the same command.",
     "demo --molecules": _DEMOS,
     "demo --slides": _DEMOS,
     "fit --report": "Use `bagwise report MODEL DATA` after it, which judges by folds.",

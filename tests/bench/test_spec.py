@@ -1,7 +1,5 @@
 """Benchmarks in YAML: presets and what a folder was run by."""
 
-import pytest
-
 from bagwise.bench.measures import METRICS, SELECTABLE
 from bagwise.bench.spec import load_spec, parse_spec, presets
 from bagwise.catalog import make_estimator
@@ -33,9 +31,6 @@ def test_a_data_set_may_keep_less_of_the_grids():
     )
     assert [point["C"] for point in spec.models[0].points(spec.data[0])] == [10.0, 10.0]
     assert len(spec.models[0].points(spec.data[1])) == 4
-    assert spec.shorten().models[0].points(spec.shorten().data[0]) == [
-        {"C": 1.0, "gamma": "median"}
-    ]
 
 
 def test_all_presets_are_there_and_right():
@@ -50,15 +45,3 @@ def test_all_presets_are_there_and_right():
             assert all(model.points(entry) for model in spec.models)
         for model in spec.models:
             make_estimator(model.method, **model.params, **model.grid)
-
-
-def test_a_misspelled_preset_is_answered_with_a_guess():
-    with pytest.raises(ValueError, match=r"no preset 'avolio2012'. Did you mean 'avolio2021'"):
-        load_spec("avolio2012")
-
-
-def test_the_quick_form_is_small():
-    spec = load_spec("gehler2007-table1").shorten()
-    assert (spec.protocol.folds, spec.protocol.repeats, spec.protocol.inner) == (2, 1, 2)
-    assert [len(model.points(spec.data[0])) for model in spec.models] == [1, 1, 1]
-    assert {entry.thin for entry in spec.data} == {40}

@@ -19,7 +19,7 @@ def test_a_metric_nobody_has_gives_no_table_and_a_note(tmp_path):
     write_results(plan)
     report = make_report(plan, ("auc", "brier"))
     assert report.numbers == ()
-    assert "No numbers for brier: it needs inner folds (protocol.inner)." in report.notes
+    assert "No numbers for brier: the fits of this benchmark have none." in report.notes
     assert not any(note.startswith("No numbers") for note in make_report(plan).notes)
 
 

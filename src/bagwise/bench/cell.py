@@ -55,6 +55,7 @@ class Cell:
         where = [self.bags_sha256, self.split.test, self.inner, self.draw]
         # Names of rows, grids and numbers of rounds are left out: what has run is kept with others.
         data = {name: each for name, each in vars(self.data).items() if name not in _NOT_DATA}
+        data["thin"] = 0  # what version 0.2 could leave out; part of all ids
         return digest([data, model, _without_groups(self.point), where])[:16]
 
     @property

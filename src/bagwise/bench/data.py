@@ -1,4 +1,4 @@
-"""The data sets of a benchmark: loaded by source, drawn anew if asked, thinned for quick runs."""
+"""The data sets of a benchmark: loaded by source, and drawn anew if asked."""
 
 from __future__ import annotations
 
@@ -24,15 +24,6 @@ class BenchData:
     y: Array
     graphs: dict[str, Graph] = field(default_factory=dict)
 
-    def thin_out(self, n_bags: int) -> BenchData:
-        """Return about ``n_bags`` of the bags: the smallest ones, equally many per class."""
-        classes = np.unique(self.y)
-        each = max(10, n_bags // len(classes))  # two folds with five inner folds need some of each
-        order = np.argsort(self.bags.sizes, kind="stable")
-        kept = [order[self.y[order] == label][:each] for label in classes]
-        rows = np.sort(np.concatenate(kept))
-        return BenchData(self.bags[rows], self.y[rows], self.graphs)
-
 
 def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> BenchData:
     """Load a data set; ``draw`` says which draw, where bags are drawn anew in every round.
@@ -50,8 +41,7 @@ def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> 
     if draw is not None:
         options |= {"n_bags": protocol.train + protocol.test, "random_state": protocol.seed + draw}
     bags, y, graphs = _LOADERS[entry.source](entry.name, options)
-    data = BenchData(bags, np.asarray(y), graphs)
-    return data.thin_out(entry.thin) if entry.thin else data
+    return BenchData(bags, np.asarray(y), graphs)
 
 
 def _fetch(name: str, options: dict[str, Any]) -> Any:

@@ -6,10 +6,9 @@ bags alone, and point at the digit that makes a bag positive, which was never la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -88,39 +87,28 @@ class DigitTask:
         return np.concatenate([right, wrong])
 
 
-@dataclass(frozen=True)
-class ModelResult:
-    """What the demo's table says about one model."""
+def evaluate(task: DigitTask, model: BagClassifier) -> dict[str, Any]:
+    """Fit a model and return what it does on the test bags.
 
-    model: str  # as typed in Python
-    bag_accuracy: float  # on the test bags
-    bag_auc: float
-    found: float  # how often the digit chosen in a positive test bag is a 9
-    seconds: float  # to fit
-
-
-def evaluate(
-    task: DigitTask, models: list[BagClassifier], begin: Callable[[str], None] = lambda _: None
-) -> Iterator[ModelResult]:
-    """Fit the models one after the other and yield the result of each on the test bags."""
-    for model in models:
-        begin(str(model))
-        start = perf_counter()
-        with one_blas_thread():  # threads gain nothing here, and lose a lot on a busy computer
-            model.fit(task.train, task.y_train)
-        seconds = perf_counter() - start
-        report = bag_report(model, task.test, task.y_test)
-        found = report["key_instance_rate"]
-        yield ModelResult(str(model), report["accuracy"], report["auc"], found, seconds)
+    "found" is how often the digit chosen in a positive test bag is a 9.
+    """
+    start = perf_counter()
+    with one_blas_thread():  # threads gain nothing here, and lose a lot on a busy computer
+        model.fit(task.train, task.y_train)
+    seconds, report = perf_counter() - start, bag_report(model, task.test, task.y_test)
+    found = {"bag_accuracy": report["accuracy"], "bag_auc": report["auc"]}
+    found |= {"found": report["key_instance_rate"], "seconds": seconds}
+    return {"model": str(model), **found}
 
 
-def surprise(result: ModelResult) -> str:
+def surprise(result: dict[str, Any]) -> str:
     """Explain a row whose accuracy is that of a coin although it ranks bags well; "" otherwise."""
-    if result.bag_accuracy > _COIN or result.bag_auc < _GOOD:
+    accuracy, auc = result["bag_accuracy"], result["bag_auc"]
+    if accuracy > _COIN or auc < _GOOD:
         return ""
     return (
-        f"{result.model} ranks bags well (AUC {result.bag_auc:.2f}) and still errs like a coin "
-        f"({result.bag_accuracy:.0%}): it calls nearly all bags the same, because its threshold of "
-        "0 is for instances, not for the highest of many. threshold='calibrated' chooses a "
-        "threshold for bags."
+        f"{result['model']} ranks bags well (AUC {auc:.2f}) and still errs like a coin "
+        f"({accuracy:.0%}): it calls nearly all bags the same, because its threshold of 0 is for "
+        "instances, not for the highest of many. threshold='calibrated' chooses a threshold for "
+        "bags."
     )

@@ -23,44 +23,28 @@ class Metric:
     scale: float = 100.0  # percent by default
     digits: int = 1
     complement: str = ""  # the stored metric that this one is 1 minus of
-    needs: str = ""  # what it cannot be computed without; empty where it always can
 
-
-_INNER = "inner folds (protocol.inner)"
-_INSTANCES = "two classes, instance labels, and a model that scores instances"
 
 METRICS = {
     "accuracy": Metric("accuracy %"),
     "error": Metric("error %", -1, complement="accuracy"),
     "balanced_accuracy": Metric("balanced accuracy %"),
-    "auc": Metric("AUC", scale=1.0, digits=3, needs="every class in every test fold"),
+    "auc": Metric("AUC", scale=1.0, digits=3),
     "f1": Metric("F1 %"),
-    "calibrated_accuracy": Metric(
-        "accuracy % at a threshold chosen on the training bags", needs=f"two classes and {_INNER}"
-    ),
+    "calibrated_accuracy": Metric("accuracy % at a threshold chosen on the training bags"),
     "calibrated_error": Metric(
-        "error % at a threshold chosen on the training bags",
-        -1,
-        complement="calibrated_accuracy",
-        needs=f"two classes and {_INNER}",
+        "error % at a threshold chosen on the training bags", -1, complement="calibrated_accuracy"
     ),
-    "brier": Metric("Brier score after calibration", -1, 1.0, 3, needs=_INNER),
-    "key_instance_rate": Metric("key-instance rate %", needs=_INSTANCES),
-    "instance_auc": Metric("instance AUC", scale=1.0, digits=3, needs=_INSTANCES),
-    "instance_accuracy": Metric("instance accuracy %", needs=_INSTANCES),
-    "instance_error": Metric(
-        "instance error %", -1, complement="instance_accuracy", needs=_INSTANCES
-    ),
-    "p_hat": Metric(
-        "estimated positives in positive bags %",
-        0,
-        digits=0,
-        needs="two classes and a model with instance_weights_",
-    ),
+    "brier": Metric("Brier score after calibration", -1, 1.0, 3),
+    "key_instance_rate": Metric("key-instance rate %"),
+    "instance_auc": Metric("instance AUC", scale=1.0, digits=3),
+    "instance_accuracy": Metric("instance accuracy %"),
+    "instance_error": Metric("instance error %", -1, complement="instance_accuracy"),
+    "p_hat": Metric("estimated positives in positive bags %", 0, digits=0),
     "fit_seconds": Metric("CPU seconds to fit", -1, 1.0, 2),
     "predict_seconds": Metric("CPU seconds to predict", -1, 1.0, 3),
-    "objective": Metric("objective", -1, 1.0, 2, needs="a model with objective_"),
-    "gap": Metric("duality gap", -1, 1.0, 6, needs="a model with gap_"),
+    "objective": Metric("objective", -1, 1.0, 2),
+    "gap": Metric("duality gap", -1, 1.0, 6),
 }
 
 # These need only one score per bag, so that inner folds can choose by them.

@@ -7,6 +7,7 @@ tried again when the run is resumed. Tables need only the folder, not the data.
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -121,10 +122,7 @@ def _split(protocol: Protocol, name: str, data: BenchData, folder: Path) -> str:
 def _write_spec(spec: Spec, folder: Path) -> None:
     import yaml
 
-    content = asdict(spec)
-    for name in ("data", "models", "metrics"):
-        content[name] = list(content[name])
-    content["protocol"]["ratios"] = list(content["protocol"]["ratios"])
+    content = json.loads(json.dumps(asdict(spec)))  # YAML has no tuples
     with writing(folder / SPEC) as file:
         file.write(yaml.safe_dump(content, sort_keys=False, width=100).encode())
 

@@ -5,16 +5,15 @@ Presets are YAML files of this package; a folder of results holds the one that i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from bagwise.bench.splits import Protocol
-from bagwise.errors import suggestion
 
 _PRESETS = Path(__file__).with_name("presets")
-_QUICK_BAGS = 40  # a quick run asks whether everything works: two folds of ten bags per class
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,6 @@ class DataEntry:
     name: str  # its column in the tables
     source: str = "fetch"  # "fetch" (by name, as `bagwise.datasets.fetch`) or a generator
     options: dict[str, Any] = field(default_factory=dict)  # for the loader
-    thin: int = 0  # keep about so many bags, the smallest, equally many per class; 0 keeps all
     grid: dict[str, list[Any]] = field(default_factory=dict)  # what models' grids keep here
     rounds: int = 0  # that are run here, where fewer than the protocol's; 0 runs all
 
@@ -55,35 +53,13 @@ class Spec:
 
     name: str
     title: str
-    data: tuple[DataEntry, ...]
-    models: tuple[ModelEntry, ...]
+    data: Sequence[DataEntry]
+    models: Sequence[ModelEntry]
     protocol: Protocol
-    metrics: tuple[str, ...] = ("accuracy", "auc")  # one table each, in order
+    metrics: Sequence[str] = ("accuracy", "auc")  # one table each, in order
     select: str = "accuracy"  # the metric by which a grid point is chosen
     published: str = ""  # key of the published numbers; empty where there are none
     notes: str = ""  # where this departs from the paper
-    quick: dict[str, list[str]] = field(default_factory=dict)  # "data", "models" of a quick run
-
-    def shorten(self) -> Spec:
-        """Return the benchmark's quick form: few bags, two splits, one grid point."""
-        thin = 0 if self.protocol.kind == "fresh" else _QUICK_BAGS
-        return replace(
-            self,
-            title=f"{self.title} (quick run, not a measurement)",
-            data=tuple(replace(entry, thin=thin, grid={}) for entry in self._select("data")),
-            models=tuple(
-                replace(model, grid=_first(model.grid)) for model in self._select("models")
-            ),
-            protocol=self.protocol.shorten(),
-        )
-
-    def _select(self, what: str) -> list[Any]:
-        entries, names = getattr(self, what), self.quick.get(what)
-        return [entry for entry in entries if names is None or entry.name in names]
-
-
-def _first(grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    return {name: values[:1] for name, values in grid.items()}
 
 
 # Reading ------------------------------------------------------------------------------------------
@@ -103,8 +79,6 @@ def load_spec(preset: str) -> Spec:
     >>> load_spec("gehler2007-table1").protocol.folds
     10
     """
-    if preset not in presets():
-        raise ValueError(f"There is no preset {preset!r}. {suggestion(preset, presets())}")
     return read_spec(_PRESETS / f"{preset}.yaml")
 
 
@@ -125,21 +99,16 @@ def parse_spec(content: dict[str, Any]) -> Spec:
     >>> spec.models[0].name, spec.protocol.folds
     ('MI-SVM', 10)
     """
-    protocol = dict(content.get("protocol", {}))
-    protocol["ratios"] = tuple(protocol.get("ratios", ()))
-    metrics = {"metrics": tuple(content["metrics"])} if "metrics" in content else {}
+    data = [{"name": each} if isinstance(each, str) else dict(each) for each in content["data"]]
+    for each in data:
+        each.pop("thin", None)  # of version 0.2, as "quick"
+    known = {name: value for name, value in content.items() if name != "quick"}
     parsed = {
         "title": content["name"],
-        **content,
-        **metrics,
-        "data": tuple(
-            DataEntry(**({"name": entry} if isinstance(entry, str) else entry))
-            for entry in content["data"]
-        ),
-        "models": tuple(
-            ModelEntry(**{"name": entry["method"], **entry}) for entry in content["models"]
-        ),
-        "protocol": Protocol(**protocol),
+        **known,
+        "data": [DataEntry(**each) for each in data],
+        "models": [ModelEntry(**{"name": each["method"], **each}) for each in content["models"]],
+        "protocol": Protocol(**content.get("protocol", {})),
         "notes": content.get("notes", "").strip(),
     }
     return Spec(**parsed)

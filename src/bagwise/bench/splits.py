@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,9 @@ class Protocol:
     kind: str = "kfold"
     folds: int = 10  # for "kfold"
     repeats: int = 1  # rounds, each with its own splits
-    ratios: tuple[float, ...] = ()  # fractions of the bags that train, for "ratio"
+    ratios: Sequence[float] = field(
+        default_factory=list
+    )  # fractions of the bags that train, for "ratio"
     train: int = 0  # number of bags drawn, for "fresh"
     test: int = 0
     inner: int = 5  # folds within the training bags, for nested selection and calibration; 0: none
@@ -79,18 +81,6 @@ class Protocol:
     def splits(self, bags: Bags, y: Array) -> list[Split]:
         """Make the splits of labeled bags."""
         return list(KINDS[self.kind](self, bags, y))
-
-    def shorten(self) -> Protocol:
-        """Return the protocol of a quick run: two folds, one round, few bags."""
-        return replace(
-            self,
-            folds=2,
-            repeats=1,
-            ratios=self.ratios[-1:],
-            train=min(self.train, 20),
-            test=min(self.test, 20),
-            inner=min(self.inner, 2),
-        )
 
 
 def _kfold(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:

@@ -24,7 +24,6 @@ from bagwise.bench.aggregate import Number, column_of, find_missing, numbers
 from bagwise.bench.escape import for_markdown, for_spreadsheet
 from bagwise.bench.measures import METRICS
 from bagwise.bench.run import Plan
-from bagwise.errors import suggestion
 from bagwise.io._files import writing
 from bagwise.tolerances import SINGLE
 
@@ -44,25 +43,28 @@ class Report:
     numbers: tuple[Number, ...]
 
 
-def make_report(plan: Plan, metrics: tuple[str, ...] | None = None) -> Report:
+def make_report(plan: Plan, metrics: Sequence[str] | None = None) -> Report:
     """Make the tables of a benchmark, of its own metrics or the given ones."""
     spec = plan.spec
     wanted = metrics or spec.metrics
     ours = numbers(plan, wanted)
     columns = tuple(dict.fromkeys(column_of(cell) for cell in plan.cells))
-    paper = find_published(spec.published) if spec.published else None
+    paper = read_published()[spec.published] if spec.published else None
     printed = [] if paper is None else _read_printed(paper, wanted, columns)
     models = [model.name for model in spec.models]
     missing = find_missing(plan)
     notes = [*_describe(plan, ours), *_cite(paper), " ".join(spec.notes.split()), *missing]
     if ours or not missing:  # otherwise no round is complete yet
-        notes += _tell_absent(wanted, ours)
+        absent = [name for name in wanted if all(name != number.metric for number in ours)]
+        notes += [
+            f"No numbers for {name}: the fits of this benchmark have none." for name in absent
+        ]
     found = _sort_lines(_mark_best(ours + printed), wanted, models, columns)
     return Report(spec.name, spec.title, tuple(filter(None, notes)), columns, tuple(found))
 
 
 def _read_printed(
-    paper: PublishedTable, metrics: tuple[str, ...], columns: tuple[str, ...]
+    paper: PublishedTable, metrics: Sequence[str], columns: tuple[str, ...]
 ) -> list[Number]:
     found = []
     for metric in metrics:
@@ -130,16 +132,6 @@ def _cite(paper: PublishedTable | None) -> list[str]:
     return [f"{text} {paper.remarks}".strip()]
 
 
-def _tell_absent(wanted: tuple[str, ...], ours: list[Number]) -> list[str]:
-    """Say which metrics have no number at all, and what they need."""
-    absent = [metric for metric in wanted if all(metric != number.metric for number in ours)]
-    return [
-        f"No numbers for {metric}: it needs {METRICS[metric].needs}."
-        for metric in absent
-        if METRICS[metric].needs
-    ]
-
-
 # What papers printed ------------------------------------------------------------------------------
 
 
@@ -163,26 +155,19 @@ class PublishedTable:
 
 @cache
 def read_published() -> dict[str, PublishedTable]:
-    """Return all tables of published numbers by name."""
+    """Return all tables of published numbers by name.
+
+    Examples
+    --------
+    >>> from bagwise.bench.tables import read_published
+    >>> table = read_published()["gehler2007-table1"]
+    >>> table.number("error", "T=10C, p* (ALP-SVM)", "tiger")
+    (14.0, None)
+    """
     import yaml
 
     content = yaml.safe_load(Path(__file__).with_name("published.yaml").read_text())
     return {name: _table(name, entry) for name, entry in content.items()}
-
-
-def find_published(name: str) -> PublishedTable:
-    """Return one table of published numbers.
-
-    Examples
-    --------
-    >>> from bagwise.bench.tables import find_published
-    >>> find_published("gehler2007-table1").number("error", "T=10C, p* (ALP-SVM)", "tiger")
-    (14.0, None)
-    """
-    tables = read_published()
-    if name not in tables:
-        raise ValueError(f"published: there is no table {name!r}. {suggestion(name, tables)}")
-    return tables[name]
 
 
 def _table(name: str, entry: dict[str, Any]) -> PublishedTable:

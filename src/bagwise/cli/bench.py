@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from bagwise._removed import OPTIONS
 from bagwise.cli.options import Jobs, one_of
-from bagwise.cli.output import Json, interruptible, progress, say, say_written, show_json
+from bagwise.cli.output import Json, interruptible, say, say_written, show_json, steps
 
 
 def bench(
@@ -20,9 +20,6 @@ def bench(
         Path,
         typer.Option(help="Folder for the results; a started run is resumed.", file_okay=False),
     ],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few bags, two splits, one grid point: does it run?")
-    ] = False,
     jobs: Jobs = 1,
     as_json: Json = False,
 ) -> None:
@@ -39,7 +36,7 @@ def bench(
     """
     left = f"The finished cells are in {out}: give the same command again to resume."
     with interruptible(left):
-        plan, outcome = _run(_spec(benchmark, quick), out, jobs)
+        plan, outcome = _run(_spec(benchmark), out, jobs)
         _report(plan, None, out, as_json)
     say(f"{outcome.ran} of {outcome.total} cells ran now, {outcome.failed} have failed.")
     if outcome.failed:
@@ -73,31 +70,24 @@ def table(
     _report(read_plan(results), metrics or None, results if out is None else out, as_json)
 
 
-def _spec(benchmark: str, quick: bool) -> Any:
+def _spec(benchmark: str) -> Any:
     from bagwise.bench.spec import load_spec, presets
 
     if Path(benchmark).suffix in (".yaml", ".yml"):
         raise typer.BadParameter(f"own benchmarks were removed. {OPTIONS['bench FILE.yaml']}")
-    spec = load_spec(one_of(benchmark, presets(), "preset"))
-    return spec.shorten() if quick else spec
+    return load_spec(one_of(benchmark, presets(), "preset"))
 
 
 def _run(spec: Any, out: Path, jobs: int) -> Any:
-    from rich.progress import TextColumn, TimeRemainingColumn
-
     from bagwise.bench.run import run
 
-    # Cells differ widely in length: with a short memory the remaining time would jump.
-    left = (TextColumn("left"), TimeRemainingColumn())
-    with progress(*left, speed_estimate_period=600) as bar:
-        steps = bar.add_task(spec.name, total=None)
+    with steps(spec.name) as tell:
 
         def note(record: dict[str, Any]) -> None:
-            name = f"{escape(record['data'])}: {escape(record['model'])}"
-            bar.update(steps, advance=1, description=name)
+            tell(f"{escape(record['data'])}: {escape(record['model'])}")
 
         def begin(done: int, total: int) -> None:
-            bar.update(steps, completed=done, total=total)
+            tell(spec.name, done, total)
 
         return run(spec, out, jobs=jobs, begin=begin, note=note)
 

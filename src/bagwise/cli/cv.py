@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -116,9 +115,7 @@ def _leave_sites_out(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
 def _cross_validate(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
     from bagwise.model_selection import cross_validate_bags
 
-    with output.progress() as bar:
-        steps = bar.add_task("folds", total=options["cv"] * options["n_repeats"])
-        advance = partial(bar.advance, steps)
+    with output.steps("folds", options["cv"] * options["n_repeats"]) as advance:
         return cross_validate_bags(estimator, bags, y, callback=advance, **options)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,7 @@ from bagwise.cli import output
 from bagwise.io._files import writing
 
 if TYPE_CHECKING:
-    from bagwise.bench.demo import DigitTask, ModelResult
+    from bagwise.bench.demo import DigitTask
 
 
 def demo(
@@ -37,12 +36,21 @@ def demo(
 
     `bagwise demo --out digits.pdf --seed 1`
     """
-    from bagwise.bench.demo import DigitTask, surprise
+    from bagwise.bench.demo import DigitTask, evaluate, surprise
 
     task = DigitTask.draw(seed)
-    results = _results(task, out)
+    models, results = task.models(), []
+    with output.steps("", len(models) + 1) as tell:
+        for number, model in enumerate(models):
+            tell(str(model), number)
+            results.append(evaluate(task, model))
+        tell("drawing", len(models))
+        with writing(out) as file:
+            task.figure(models[-1]).savefig(file, dpi=150, format=out.suffix[1:].lower())
     if as_json:
-        output.show_json(_as_record(task, results, out, seed))
+        counts = {"train_bags": len(task.train), "test_bags": len(task.test)}
+        facts = {"seed": seed, **counts, "found_by_chance": task.found_by_chance}
+        output.show_json({**facts, "models": results, "figure": str(out)})
     else:
         output.show(_table(task, results))
         for text in filter(None, map(surprise, results)):
@@ -53,35 +61,7 @@ def demo(
     )
 
 
-def _results(task: DigitTask, out: Path) -> list[ModelResult]:
-    """Fit and judge the models one by one, then draw what the last one chose."""
-    from bagwise.bench.demo import evaluate
-
-    models = task.models()
-    with output.progress() as bar:
-        steps = bar.add_task("", total=len(models) + 1)
-        results = []
-        for result in evaluate(task, models, lambda name: bar.update(steps, description=name)):
-            results.append(result)
-            bar.advance(steps)
-        bar.update(steps, description="drawing")
-        with writing(out) as file:
-            task.figure(models[-1]).savefig(file, dpi=150, format=out.suffix[1:].lower())
-    return results
-
-
-def _as_record(task: DigitTask, results: list[ModelResult], out: Path, seed: int) -> dict[str, Any]:
-    return {
-        "seed": seed,
-        "train_bags": len(task.train),
-        "test_bags": len(task.test),
-        "found_by_chance": task.found_by_chance,
-        "models": [asdict(result) for result in results],
-        "figure": str(out),
-    }
-
-
-def _table(task: DigitTask, results: list[ModelResult]) -> Table:
+def _table(task: DigitTask, results: list[dict[str, Any]]) -> Table:
     numbers = ("bag\naccuracy", "AUC", "9\nfound", "seconds")
     table = output.plain_table(
         "model",
@@ -92,12 +72,7 @@ def _table(task: DigitTask, results: list[ModelResult]) -> Table:
         caption="9 found: how often the instance chosen in a positive bag is right "
         f"(by chance {task.found_by_chance:.0%})",
     )
+    row = "{bag_accuracy:.1%} {bag_auc:.3f} {found:.1%} {seconds:.2f}"
     for result in results:
-        table.add_row(
-            escape(result.model),
-            f"{result.bag_accuracy:.1%}",
-            f"{result.bag_auc:.3f}",
-            f"{result.found:.1%}",
-            f"{result.seconds:.2f}",
-        )
+        table.add_row(escape(result["model"]), *row.format(**result).split())
     return table

@@ -103,8 +103,7 @@ def fit(
             scaler = scaler_for(bags, scale, source.impute)
             fitted = with_scaler(estimator, scaler).fit(there, y)
         if n_folds and not getattr(estimator, "interrupted_", False):
-            with output.progress() as bar:
-                bar.add_task("Comparing instances with negative bags", total=None)
+            with output.steps("Comparing instances with negative bags"):
                 fitted.calibrate_instances(there, y, cv=n_folds)
     notes = {"data": source.data.name, **source.notes} | _ensemble(fitted)
     notes |= _decisions(estimator) | {"trained_on": pack_prints(fingerprints(bags))}
@@ -205,10 +204,8 @@ def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any
     from bagwise.model_selection import search
     from bagwise.model_selection.scaling import scalings
 
-    with output.progress() as bar:
-        n_scales = len(scalings(bags, options["scale"]))
-        steps = bar.add_task("choosing", total=len(points) * n_scales)
-        return search(estimator, points, bags, y, callback=lambda: bar.advance(steps), **options)
+    with output.steps("choosing", len(points) * len(scalings(bags, options["scale"]))) as advance:
+        return search(estimator, points, bags, y, callback=advance, **options)
 
 
 def _table(

@@ -206,7 +206,7 @@ def fact_table(rows: dict[str, Any], title: str) -> Table:
 
 
 @contextmanager
-def progress(*more: Any, **options: Any) -> Iterator[Any]:
+def progress() -> Iterator[Any]:
     """Give a progress bar on the standard error, which leaves no trace; a log gets lines."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -216,11 +216,9 @@ def progress(*more: Any, **options: Any) -> Iterator[Any]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        *more,
         console=console,
         transient=True,
         disable=not console.is_terminal,  # an empty line would be left in a log
-        **options,
     )
     with bar, _tell(bar) if bar.disable else nullcontext():
         yield bar
@@ -248,13 +246,17 @@ def _tell(bar: Any) -> Iterator[None]:
 
 
 @contextmanager
-def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """Give a function that shows what is being done, how much of it is done, and of how much."""
-    with progress() as bar:
-        task = bar.add_task("", total=None)
+def steps(what: str = "", total: int | None = None) -> Iterator[Callable[..., None]]:
+    """Give a function that says what is being done, how much of it is done, and of how much.
 
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total or None)
+    Without a number one step more is done.
+    """
+    with progress() as bar:
+        task = bar.add_task(what, total=total)
+
+        def tell(what: str | None = None, done: int | None = None, total: int = 0) -> None:
+            step = 1 if done is None else None
+            bar.update(task, description=what, advance=step, completed=done, total=total or None)
 
         yield tell
 
@@ -266,8 +268,7 @@ def live() -> Iterator[Any]:
 
     console = _console(stderr=True)
     if not console.is_terminal:
-        with progress() as bar:
-            bar.add_task("comparing", total=None)
+        with steps("comparing"):
             yield None
         return
     with Live(console=console, transient=True, auto_refresh=False) as screen:
@@ -283,8 +284,7 @@ def fit_progress(model: Any) -> Iterator[None]:
     import numpy as np
 
     known = model.get_params(deep=False)
-    with progress() as bar:
-        steps = bar.add_task("fitting", total=None)
+    with steps("fitting") as tell:
         if "callback" not in known or known["callback"] or known.get("n_jobs") not in (None, 1):
             yield
             return
@@ -296,7 +296,7 @@ def fit_progress(model: Any) -> Iterator[None]:
                 if record.get(name) is not None
             ]
             what = record.get("model", "")  # the automatic model says which one it tried
-            bar.update(steps, advance=1, description=", ".join([f"fitting {what}".strip(), *shown]))
+            tell(", ".join([f"fitting {what}".strip(), *shown]))
 
         model.set_params(callback=advance)
         try:

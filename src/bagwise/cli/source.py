@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from shlex import join, quote
 from typing import Annotated, Any
@@ -18,7 +19,7 @@ from rich.markup import escape
 from bagwise.bags import Bags, check_bags
 from bagwise.cli.model import check_task, cut_labels, need_labels
 from bagwise.cli.options import as_words, one_of, split_names
-from bagwise.cli.output import progress, say
+from bagwise.cli.output import say, steps
 
 _TOGETHER = "--duration and --event belong together, in place of --label."
 _TASKS = ("classes", "numbers", "grades", "times")
@@ -271,9 +272,8 @@ def read_bags(
         return _read_times(data, format, regroup, check, columns)
     if columns.get("smiles") is None or format not in TABLES:
         return _read_file(data, format, regroup, check, columns)
-    with progress() as bar:
-        steps = bar.add_task("Shapes of molecules", total=None)
-        columns["callback"] = lambda done, total: bar.update(steps, completed=done, total=total)
+    with steps("Shapes of molecules") as tell:
+        columns["callback"] = partial(tell, None)
         return _read_file(data, "molecules", regroup, check, columns)
 
 
