@@ -14,8 +14,8 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags.ids import resolve_names
-from bagwise.cli.model import cut_labels, need_labels
-from bagwise.cli.options import Place, split_names
+from bagwise.cli.model import need_labels
+from bagwise.cli.options import Place, join_names, split_names
 from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
 from bagwise.cli.source import (
     TABLES,
@@ -25,11 +25,9 @@ from bagwise.cli.source import (
     InstanceId,
     Labels,
     Regroup,
+    Source,
     Unit,
-    merge_units,
     missing_file,
-    read_bags,
-    unit_column,
 )
 
 _OUT = "Write all rows to a .csv, .tsv, .json or .parquet file."
@@ -65,8 +63,8 @@ class ApplyOptions:
     instance_id: InstanceId = None
     unit: Unit = None
 
-    def load(self, only: list[str] | None = None, *, check: bool = True, **columns: Any) -> Applied:
-        """Read the model and the bags; ``columns`` are further roles, such as the label's.
+    def load(self, only: list[str] | None = None, *, check: bool = True, **roles: Any) -> Applied:
+        """Read the model and the bags; ``roles`` are further columns, such as the label's.
 
         ``only`` names the bags that are wanted: of a folder of slides, others are not read.
         """
@@ -78,61 +76,50 @@ class ApplyOptions:
         if not self.model.exists():
             raise missing_file(self.model)
         description, model = describe(self.model), bagwise.load(self.model)
-        columns |= {"bag": self.bag, "only": only or None, "instance_ids": self.instance_id}
-        times = {role: columns.pop(role, None) for role in ("event", "duration")}
-        if description.get("task") == "times" and "label" in columns:
-            notes = description["notes"]
-            columns["label"] = tuple(own or notes.get(role) for role, own in times.items())
-        unit = self.unit or description["notes"].get("unit")
-        if unit is not None:  # names of units are no names of bags in files
-            columns |= {"groups": unit_column(unit), "only": None}
-        bags, y = self._read(description, columns, check)
-        covariates = description["notes"].get("covariates")
-        if covariates:
-            from bagwise.io.covariates import attach_covariates
-
-            named = self.bag or description["notes"].get("bag")
-            bags = attach_covariates(bags, self.labels or self.data, covariates, named)
-        if unit is not None and bags.groups is None:
-            what = f"the model is for bags merged by {unit}, and {self.data} has no such column"
-            raise typer.BadParameter(f"{what}: name it with --unit.")
-        bags, y = merge_units(bags, y, unit)
+        columns, more = self._as_in_fit(description, roles, only)
+        bags, y = Source(self.data, **columns).read(check=check, **more)
         if only:
             names = [str(name) for name in bags.ids.tolist()]
             rows = np.flatnonzero(np.isin(names, [*resolve_names(only, names)]))
             bags, y = bags[rows], None if y is None else np.asarray(y)[rows]
-        return Applied(model, description, bags, cut_labels(y, description["notes"].get("cut")))
+        return Applied(model, description, bags, y)
 
-    def _read(
-        self, description: dict[str, Any], columns: dict[str, Any], check: bool
-    ) -> tuple[Any, Any]:
-        """Read the features that the model knows; other columns are named as they were in fit."""
-        if not self.data.exists():
-            return read_bags(self.data)
+    def _as_in_fit(
+        self, description: dict[str, Any], roles: dict[str, Any], only: list[str] | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return fields of `Source`, and arguments of readers: what is not named is as in fit."""
         from bagwise.io.dispatch import recognize
 
-        format, notes = self.format or recognize(self.data), description["notes"]
-        if format != "slides":
-            del columns["only"]
-        if format in TABLES or (format == "slides" and self.labels is not None):
-            for role in columns.keys() - {"only", "instance_ids" * (format == "slides")}:
+        notes = description["notes"]
+        unit = self.unit or notes.get("unit")
+        columns = {"bag": self.bag, "unit": unit, "cut": notes.get("cut"), **roles}
+        columns["covariates"] = join_names(notes.get("covariates") or []) or None
+        more = {"sites": columns.pop("site", None), "labeled": "label" in roles}
+        times = {role: columns.pop(role, None) for role in ("event", "duration")}
+        if description.get("task") == "times" and "label" in roles:
+            columns |= {role: own or notes.get(role) for role, own in times.items()}
+        if not self.data.exists():
+            return columns, more
+        format = self.format or recognize(self.data)
+        is_table = format in TABLES
+        if is_table or (format == "slides" and self.labels is not None):
+            for role in columns.keys() & {"bag", "label", "groups"}:
                 columns[role] = columns[role] or self._recall(format, notes.get(role))
-        smiles = self._recall(format, notes.get("smiles")) if format in TABLES else None
-        if smiles is not None:
-            del columns["instance_ids"]
-            return read_bags(self.data, format, smiles=smiles, check=check, **columns)
-        if format in TABLES:
-            columns["features"] = description["feature_names"]
-            columns["drop"] = self._find_dropped(format, notes.get("drop") or []) or None
-        else:
-            del columns["instance_ids"]
-        if format == "csv":
-            columns["decimal"] = notes.get("decimal")
+        if is_table:
+            columns["smiles"] = self._recall(format, notes.get("smiles"))
+            columns["instance_id"] = self._recall(format, notes.get("instance_ids"))
+            if columns["smiles"] is None:
+                more["features"] = description["feature_names"]
+                more["drop"] = self._find_dropped(format, notes.get("drop") or []) or None
+        columns["groups"] = None if unit is not None else columns.get("groups")
+        columns["instance_id"] = self.instance_id or columns.get("instance_id")
+        columns["decimal"] = notes.get("decimal") if format == "csv" else None
+        columns["regroup"] = self.regroup or (is_table and notes.get("regroup", False))
         if format == "svmlight":  # the last features may be zero everywhere
-            columns["n_features"] = str(description["n_features"])
-        columns["labels"] = self.labels
-        regroup = self.regroup or (format in TABLES and notes.get("regroup", False))
-        return read_bags(self.data, format, regroup, check=check, **columns)
+            more["n_features"] = str(description["n_features"])
+        if format == "slides" and unit is None:  # names of units are no names of bags in files
+            more["only"] = only or None
+        return {**columns, "format": format, "labels": self.labels}, more
 
     def _find_dropped(self, format: str, dropped: list[str]) -> list[str]:
         """Return the columns of this file that fit left out though readers know their names."""

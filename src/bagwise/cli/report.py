@@ -67,7 +67,7 @@ def report(
     """
     import bagwise
 
-    applied = options.load(label=label, groups=groups, sites=site, duration=duration, event=event)
+    applied = options.load(label=label, groups=groups, site=site, duration=duration, event=event)
     y = applied.labels(options.data)
     folds = cv or _choose_folds(applied, y)
     pictures = None if images is None else _pictures(applied, images)

@@ -176,20 +176,22 @@ class Source:
         """The columns by name or number; None where none was given."""
         if self.unit is not None and self.groups is not None:
             raise typer.BadParameter("--unit keeps its bags together: leave out --groups.")
-        return {
-            "bag": self.bag,
-            "label": self.label,
-            "groups": self.groups or unit_column(self.unit),
-        }
+        unit = None if self.unit == "group" else self.unit  # which files have by themselves
+        return {"bag": self.bag, "label": self.label, "groups": self.groups or unit}
 
-    def read(self, *, check: bool = True, site: str | None = None) -> tuple[Bags, Any]:
-        """Return bags and labels; labels are None where there are none."""
+    def read(self, *, check: bool = True, labeled: bool = True, **more: Any) -> tuple[Bags, Any]:
+        """Return bags and labels, which are None where there are none.
+
+        ``more`` are arguments of readers that no option names, such as the columns of sites.
+        """
         columns = {**self.columns, "features": split_names(self.features)}
         columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
-        columns |= {"instance_ids": self.instance_id, "sites": site, "known_labels": self.known}
-        columns["smiles"] = self.smiles
+        columns |= {"instance_ids": self.instance_id, "known_labels": self.known}
+        columns |= {"smiles": self.smiles, **more}
+        if not labeled:  # no column is taken for them
+            del columns["label"]
         named = split_names(self.covariates) or []
-        if named and self.features is None and self.labels is None:
+        if named and columns["features"] is None and self.labels is None:
             columns["drop"] = [*(columns["drop"] or []), *named]  # facts of bags are no features
         if self.duration is not None or self.event is not None:
             if self.label is not None:
@@ -200,7 +202,11 @@ class Source:
             from bagwise.io.covariates import attach_covariates
 
             bags = attach_covariates(bags, self.labels or self.data, named, self.bag)
-        bags, y = merge_units(bags, y, self.unit)
+        if self.unit is not None:
+            if bags.groups is None:
+                what = f"bags are to be merged by {self.unit}, and {self.data} has no such column"
+                raise typer.BadParameter(f"{what}: name it with --unit.")
+            bags, y = (bags.merge(), None) if y is None else bags.merge("groups", y)
         y = cut_labels(y, self.cut)
         return self._annotate(bags, y), y
 
@@ -231,7 +237,7 @@ class Source:
         self, *, check: bool = True, task: str = "classes", site: str | None = None
     ) -> tuple[Bags, Any]:
         """Return bags and labels; both must be complete, which may also be checked elsewhere."""
-        bags, y = self.read(check=check, site=site)
+        bags, y = self.read(check=check, sites=site)
         y = need_labels(y, self.data)
         check_task(y, task, self)
         return check_bags(bags, finite=self.impute is None) if check else bags, y
@@ -240,18 +246,6 @@ class Source:
         """Return the words of a command line that reads the same."""
         given = asdict(self)
         return [str(given.pop("data")), *as_words(**given)]
-
-
-def unit_column(unit: str | None) -> str | None:
-    """Return the column of units to read; groups that a file has by itself need none."""
-    return None if unit == "group" else unit
-
-
-def merge_units(bags: Bags, y: Any, unit: str | None) -> tuple[Bags, Any]:
-    """Return patients instead of slides, where a unit is named."""
-    if unit is None:
-        return bags, y
-    return (bags.merge(), None) if y is None else bags.merge("groups", y)
 
 
 def read_bags(
