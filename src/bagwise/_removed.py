@@ -114,6 +114,7 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("MarkovNetworkClassifier", "n_iter_no_change"): _EARLY,
     ("MarkovNetworkClassifier", "tree"): _TIES,
     ("MarkovNetworkClassifier", "validation_fraction"): _EARLY,
+    ("check_bag_estimator", "on_fail"): "All failures are raised together, in an ExceptionGroup.",
     ("image_bags", "columns"): "Every bag is one row of images.",
     ("image_bags", "truth"): "Use bags.replace(instance_labels=...).",
     ("load_webkb", "context"): _WEBKB,

@@ -26,19 +26,18 @@ from bagwise.testing._problems import (
 
 
 def check_forms_of_input_agree(estimator: Any) -> None:
-    """A list, an object array, Bags and flat rows with bag ids give the same bits."""
+    """A list, an object array, Bags, rows with bag ids and rows on disk give the same bits."""
     bags, y = planted_bags()
     expected = outputs(clone(estimator).fit(bags, y), bags)
-    for name, form in _forms(bags).items():
-        model = clone(estimator).fit(form, y)
-        assert_same_bits(expected, outputs(model, form), f"{name} against Bags")
-
-
-def _forms(bags: Bags) -> dict[str, Any]:
-    members = list(bags)
-    objects = np.empty(len(bags), dtype=object)
+    members, objects = list(bags), np.empty(len(bags), dtype=object)
     objects[:] = members
-    return {"list": members, "object array": objects, "groups": _regroup(bags)}
+    with TemporaryDirectory() as folder:
+        np.save(Path(folder, "X.npy"), bags.X)
+        mapped = bags.replace(X=np.load(Path(folder, "X.npy"), mmap_mode="r"))
+        forms = {"list": members, "object array": objects, "memory map": mapped}
+        for name, form in {**forms, "groups": _regroup(bags)}.items():
+            model = clone(estimator).fit(form, y)
+            assert_same_bits(expected, outputs(model, form), f"{name} against Bags")
 
 
 def _regroup(bags: Bags) -> Bags:
@@ -81,17 +80,6 @@ def check_lower_precision(estimator: Any) -> None:
         assert scores.dtype == np.float64, "scores are float64 whatever the instances are"
         tolerance = max(1e-3, bag_tags(estimator).tolerance)
         assert_close(expected, scores, tolerance, f"{low.dtype} against float64")
-
-
-def check_memory_map(estimator: Any) -> None:
-    """Instances on disk give the same bits as instances in memory."""
-    bags, y = planted_bags()
-    expected = outputs(clone(estimator).fit(bags, y), bags)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "instances.npy"
-        np.save(path, bags.X)
-        mapped = bags.replace(X=np.load(path, mmap_mode="r"))
-        assert_same_bits(expected, outputs(clone(estimator).fit(mapped, y), mapped), "memory map")
 
 
 @needs("classes")
@@ -233,14 +221,6 @@ def check_class_weight_is_sample_weight(estimator: Any) -> None:
     _check_same_scores(by_bag, balanced, "class_weight='balanced'")
 
 
-def check_pickle(estimator: Any) -> None:
-    """A fitted model survives pickling, bit by bit."""
-    bags, y = planted_bags()
-    model = clone(estimator).fit(bags, y)
-    again = pickle.loads(pickle.dumps(model))
-    assert_same_bits(outputs(model, bags), outputs(again, bags), "after pickling")
-
-
 def check_two_fits_give_the_same_bits(estimator: Any) -> None:
     """Fitting is deterministic, and neither clones nor earlier fits leave a trace."""
     bags, y = planted_bags()
@@ -252,12 +232,13 @@ def check_two_fits_give_the_same_bits(estimator: Any) -> None:
 
 
 def check_predicting_changes_nothing(estimator: Any) -> None:
-    """Predicting leaves parameters, attributes and bags as they were."""
+    """Predicting leaves parameters, attributes and bags as they were; so does pickling."""
     bags, y = planted_bags()
     model = clone(estimator).fit(bags, y)
     before, instances = pickle.dumps(model), bags.X.copy()
     first = outputs(model, bags)
     assert_same_bits(first, outputs(model, bags), "second call")
+    assert_same_bits(first, outputs(pickle.loads(before), bags), "after pickling")
     np.testing.assert_array_equal(bags.X, instances)
     assert pickle.dumps(model) == before, "predicting changed the model"
 

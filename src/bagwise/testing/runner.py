@@ -51,12 +51,9 @@ def bag_checks(estimator: Any) -> Iterator[Check]:
 
 
 def check_bag_estimator(
-    estimator: Any,
-    *,
-    expected_failed_checks: dict[str, str] | None = None,
-    on_fail: str | None = "raise",
-) -> list[dict[str, Any]]:
-    """Check that an estimator follows the contract of bag estimators.
+    estimator: Any, *, expected_failed_checks: dict[str, str] | None = None
+) -> None:
+    """Raise an ExceptionGroup of all failures if an estimator breaks the contract.
 
     Parameters
     ----------
@@ -64,14 +61,6 @@ def check_bag_estimator(
         Not fitted; every check works on clones.
     expected_failed_checks : dict of str to str, default=None
         Names of checks that must fail, and why. If one of them passes, that is a failure too.
-    on_fail : {"raise"} or None, default="raise"
-        Raise at the first failure, or continue and report.
-
-    Returns
-    -------
-    list of dict
-        One record per check: ``check_name``, ``status`` ("passed", "failed" or "xfail"),
-        ``exception``, ``expected_to_fail_reason``.
 
     See Also
     --------
@@ -81,39 +70,23 @@ def check_bag_estimator(
     --------
     >>> from bagwise import WitnessSVC
     >>> from bagwise.testing import check_bag_estimator
-    >>> records = check_bag_estimator(WitnessSVC())
-    >>> {record["status"] for record in records}
-    {'passed'}
+    >>> check_bag_estimator(WitnessSVC())
     """
-    if on_fail not in ("raise", None):
-        raise ValueError(f"on_fail must be 'raise' or None, it is {on_fail!r}.")
-    reasons = expected_failed_checks or {}
-    records = []
+    reasons, failures = expected_failed_checks or {}, []
     for check in bag_checks(estimator):
-        record = _run(check, clone(estimator), reasons.get(check.__name__))
-        if record["status"] == "failed" and on_fail == "raise":
-            raise record["exception"]
-        records.append(record)
-    return records
-
-
-def _run(check: Check, estimator: Any, reason: str | None) -> dict[str, Any]:
-    status, caught = "passed", None
-    try:
-        check(estimator)
-    except Exception as error:  # noqa: BLE001 - every failure is reported
-        status, caught = ("failed" if reason is None else "xfail"), error
-        error.add_note(f"in {check.__name__} of {estimator!r}")
-    else:
-        if reason is not None:
-            status = "failed"
-            caught = AssertionError(f"{check.__name__} passes, but was expected to fail: {reason}")
-    return {
-        "check_name": check.__name__,
-        "status": status,
-        "exception": caught,
-        "expected_to_fail_reason": reason,
-    }
+        name = check.__name__
+        try:
+            check(clone(estimator))
+        except Exception as error:  # noqa: BLE001 - every failure is reported
+            if name not in reasons:
+                error.add_note(f"in {name} of {estimator!r}")
+                failures.append(error)
+        else:
+            if name in reasons:
+                what = f"{name} passes, but was expected to fail: {reasons[name]}"
+                failures.append(AssertionError(what))
+    if failures:
+        raise ExceptionGroup(f"{estimator!r} breaks the contract of bag estimators", failures)
 
 
 def estimators(*, sklearn: bool = False, task: str = "classes") -> list[Any]:
