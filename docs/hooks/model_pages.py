@@ -15,7 +15,7 @@ from numpydoc.docscrape import NumpyDocString
 
 from bagwise.catalog import ENTRIES, METHODS
 from bagwise.catalog.entry import Entry
-from bagwise.catalog.papers import PAPERS
+from bagwise.catalog.papers import PAPERS, Paper
 
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "docs" / "results" / "methods.csv"
@@ -94,6 +94,30 @@ def _spent(cost: dict[str, Any] | None, what: str, form: str) -> str:
     return " / ".join(f"{size[what]:{form}}" for size in cost.values()) if cost else "–"
 
 
+MEETINGS = ("NIPS", "ICML", "AISTATS", "ECML", "ECML PKDD", "IJCAI")
+THESIS = "master's thesis, "
+
+
+def bibtex(key: str, paper: Paper) -> str:
+    """Return the entry of a paper for a BibTeX file."""
+    names = paper.authors.replace(" & ", ", ").split(", ")
+    first = paper.initials.split(", ") if paper.initials else [""] * len(names)
+    whole = (", ".join(filter(None, pair)) for pair in zip(names, first, strict=True))
+    kind, place = "article", "journal"
+    if paper.venue.startswith(THESIS):
+        kind, place = "mastersthesis", "school"
+    elif paper.venue in MEETINGS:
+        kind, place = "inproceedings", "booktitle"
+    fields = {
+        "author": " and ".join(whole),
+        "title": f"{{{paper.title}}}",
+        place: paper.venue.removeprefix(THESIS),
+        "year": paper.year,
+    }
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@{kind}{{{key},\n{lines}\n}}"
+
+
 def citations() -> str:
     """Return the BibTeX entries of all papers, each under its methods."""
     parts = []
@@ -101,5 +125,5 @@ def citations() -> str:
         methods = [method for method in METHODS if method.paper == paper]
         if methods:
             names = ", ".join(f"[{m.name}](api/bagwise.{m.class_name}.md)" for m in methods)
-            parts.append(f"### {paper.short}\n\n{names}\n\n```bibtex\n{paper.bibtex(key)}\n```")
+            parts.append(f"### {paper.short}\n\n{names}\n\n```bibtex\n{bibtex(key, paper)}\n```")
     return "\n\n".join(parts)

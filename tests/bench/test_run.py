@@ -118,9 +118,3 @@ def test_the_benchmark_is_stored_as_it_was_run(tmp_path):
         spec = load_spec(name)
         _write_spec(spec, tmp_path)
         assert read_spec(tmp_path / "spec.yaml") == spec
-
-
-def test_impossible_splits_are_named_with_their_data_set(tmp_path):
-    message = "near: Class 0 has 12 bags, fewer than the 16 folds of protocol.folds. Lower"
-    with pytest.raises(FoldsError, match=message):
-        run(small(protocol={"kind": "kfold", "folds": 16}), tmp_path)

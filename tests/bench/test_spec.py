@@ -1,6 +1,6 @@
 """Benchmarks in YAML: presets and what a folder was run by."""
 
-from bagwise.bench.measures import METRICS, SELECTABLE
+from bagwise.bench.measures import METRICS
 from bagwise.bench.spec import load_spec, parse_spec, presets
 from bagwise.catalog import make_estimator
 from bagwise.datasets.registry import DATASETS
@@ -39,7 +39,6 @@ def test_all_presets_are_there_and_right():
         spec = load_spec(name)
         assert spec.name == name
         assert set(spec.metrics) <= set(METRICS)
-        assert spec.select in SELECTABLE
         for entry in spec.data:
             assert entry.source != "fetch" or entry.name in DATASETS
             assert all(model.points(entry) for model in spec.models)

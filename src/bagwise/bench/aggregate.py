@@ -20,7 +20,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bench.cell import Cell
-from bagwise.bench.measures import METRICS
+from bagwise.bench.measures import METRICS, SELECTED
 from bagwise.bench.run import Plan
 from bagwise.bench.splits import digest
 from bagwise.model_selection.runner import Record, is_failure
@@ -79,13 +79,12 @@ def find_missing(plan: Plan) -> list[str]:
 
 def numbers(plan: Plan, metrics: Iterable[str]) -> list[Number]:
     """Compute the numbers of a benchmark for some metrics; what cannot be computed is left out."""
-    records, select = plan.records(), plan.spec.select
-    found = []
+    records, found = plan.records(), []
     for where, cells in _group_cells(plan.cells).items():
         points = _whole_rounds(cells, records)
         if not points:
             continue
-        chosen = {"best": _choose_best(points, select), "nested": _choose_nested(points, select)}
+        chosen = {"best": _choose_best(points), "nested": _choose_nested(points)}
         made = [
             _number(metric, where, kind, pairs)
             for metric in metrics
@@ -108,18 +107,18 @@ def _whole_rounds(cells: list[Cell], records: dict[str, Record]) -> list[Pairs]:
     ]
 
 
-def _choose_best(points: list[Pairs], select: str) -> Pairs | None:
+def _choose_best(points: list[Pairs]) -> Pairs | None:
     """Return the cells of the grid point with the best mean; of equal ones the first.
 
     Packed records have nine digits: what they round decides no tie.
     """
-    means = np.array([_by_round(pairs, select).mean() for pairs in points])
+    means = np.array([_by_round(pairs, SELECTED).mean() for pairs in points])
     if np.isnan(means).all():
         return points[0] if len(points) == 1 else None
     return points[int(np.argmax(means >= np.nanmax(means) - SINGLE))]
 
 
-def _choose_nested(points: list[Pairs], select: str) -> Pairs | None:
+def _choose_nested(points: list[Pairs]) -> Pairs | None:
     """Return for each split the cell whose grid point was best on folds of the training bags."""
     if not points[0][0][0].inner:
         return None
@@ -127,7 +126,7 @@ def _choose_nested(points: list[Pairs], select: str) -> Pairs | None:
         return points[0]
     chosen = []
     for rivals in zip(*points, strict=True):
-        inner = [record.get("inner", {}).get(select) for _, record in rivals]
+        inner = [record.get("inner", {}).get(SELECTED) for _, record in rivals]
         if any(value is None for value in inner):
             return None
         chosen.append(rivals[int(np.argmax(inner))])

@@ -22,7 +22,7 @@ from sklearn.preprocessing import MinMaxScaler
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bench.data import BenchData
-from bagwise.bench.measures import SELECTABLE, measure_calibrated, measure_fit, measure_instances
+from bagwise.bench.measures import SELECTED, measure_calibrated, measure_fit, measure_instances
 from bagwise.bench.spec import DataEntry, ModelEntry
 from bagwise.bench.splits import Split, digest
 from bagwise.catalog import make_estimator
@@ -98,7 +98,7 @@ def judge(data: BenchData, cell: Cell, _: Deadline = NEVER) -> dict[str, Any]:
     result: dict[str, Any] = {"n_test": len(test)}
     if inner is not None:
         metrics |= measure_calibrated(data.y[test], scores + shift, y, inner, model.classes_)
-        result["inner"] = bag_measures(y, inner - shift, model.classes_, SELECTABLE)
+        result["inner"] = bag_measures(y, inner - shift, model.classes_, (SELECTED,))
     result["metrics"] = {
         name: value if value is not None and np.isfinite(value) else None
         for name, value in metrics.items()

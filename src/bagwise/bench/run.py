@@ -17,7 +17,7 @@ from pathlib import Path
 from bagwise.bench.cell import Cell, judge
 from bagwise.bench.data import BenchData, load_data
 from bagwise.bench.spec import Spec, read_spec
-from bagwise.bench.splits import FoldsError, Protocol, read_splits, store_splits
+from bagwise.bench.splits import read_splits, store_splits
 from bagwise.io._files import writing
 from bagwise.io._records import ResultsError
 from bagwise.model_selection.runner import Record, Runner, Store, is_failure, read_store
@@ -98,7 +98,11 @@ def run(
 
     first = 0 if spec.protocol.kind == "fresh" else None
     with Store(folder / RESULTS, identify) as store:
-        files = {name: _split(spec.protocol, name, load(name, first), folder) for name in entries}
+        files = {}
+        for name in entries:
+            data = load(name, first)
+            path = store_splits(folder / FOLDS, name, spec.protocol, data.bags, data.y)
+            files[name] = path.name
         plan = _plan(spec, folder, files)
         _write_spec(spec, folder)
         runner = Runner(judge, lambda cell: load(cell.data.name, cell.draw), store, n_jobs=jobs)
@@ -110,13 +114,6 @@ def run(
             note(record)
     failed = sum(is_failure(record) for record in plan.records().values())
     return plan, Outcome(len(plan.cells), n_ran, failed)
-
-
-def _split(protocol: Protocol, name: str, data: BenchData, folder: Path) -> str:
-    try:
-        return store_splits(folder / FOLDS, name, protocol, data.bags, data.y).name
-    except ValueError as error:
-        raise FoldsError(f"{name}: {error}") from error
 
 
 def _write_spec(spec: Spec, folder: Path) -> None:

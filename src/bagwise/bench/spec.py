@@ -57,7 +57,6 @@ class Spec:
     models: Sequence[ModelEntry]
     protocol: Protocol
     metrics: Sequence[str] = ("accuracy", "auc")  # one table each, in order
-    select: str = "accuracy"  # the metric by which a grid point is chosen
     published: str = ""  # key of the published numbers; empty where there are none
     notes: str = ""  # where this departs from the paper
 
@@ -101,8 +100,8 @@ def parse_spec(content: dict[str, Any]) -> Spec:
     """
     data = [{"name": each} if isinstance(each, str) else dict(each) for each in content["data"]]
     for each in data:
-        each.pop("thin", None)  # of version 0.2, as "quick"
-    known = {name: value for name, value in content.items() if name != "quick"}
+        each.pop("thin", None)  # of version 0.2, as "quick" and "select"
+    known = {k: value for k, value in content.items() if k not in ("quick", "select")}
     parsed = {
         "title": content["name"],
         **known,

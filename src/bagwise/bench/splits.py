@@ -23,7 +23,6 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import factorize
 from bagwise.crossfit import folds
-from bagwise.errors import Argument
 from bagwise.io._files import writing
 
 
@@ -85,8 +84,8 @@ class Protocol:
 
 def _kfold(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
     for repeat in range(protocol.repeats):
-        seed, name = protocol.seed + repeat, Argument("protocol.folds", "")
-        for fold, (_, test) in enumerate(folds(bags, y, protocol.folds, seed, name=name)):
+        parts = folds(bags, y, protocol.folds, protocol.seed + repeat)
+        for fold, (_, test) in enumerate(parts):
             yield Split(f"r{repeat}f{fold}", repeat, "", tuple(test.tolist()))
 
 
@@ -101,12 +100,7 @@ def _cut(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
 def _cut_at(
     ratio: float, prefix: str, condition: str, protocol: Protocol, y: Array
 ) -> Iterator[Split]:
-    train, n_classes = round(ratio * len(y)), len(np.unique(y))
-    if not n_classes <= train <= len(y) - n_classes:
-        raise FoldsError(
-            f"A training ratio of {ratio:g} leaves {train} of {len(y)} bags for training: training "
-            f"and test bags need all {n_classes} classes."
-        )
+    train = round(ratio * len(y))
     cutter = StratifiedShuffleSplit(protocol.repeats, train_size=train, random_state=protocol.seed)
     for repeat, (_, test) in enumerate(cutter.split(y, y)):
         yield Split(f"{prefix}{repeat}", repeat, condition, tuple(np.sort(test).tolist()))
@@ -145,12 +139,6 @@ def fingerprint(bags: Bags) -> str:
 def store_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Array) -> Path:
     """Return the file with the splits of a data set in a folder; it is written if missing."""
     groups = bags.groups
-    if groups is not None and protocol.kind != "kfold":
-        raise FoldsError(
-            f"protocol.kind: {protocol.kind!r} does not keep groups together, and these bags have "
-            "groups, such as patients, that would be in training and test bags: choose 'kfold', "
-            "or leave the column of the groups out of the data."
-        )
     made_from = {
         "data": name,
         "bags": fingerprint(bags),

@@ -22,7 +22,7 @@ import numpy as np
 
 from bagwise.bench.aggregate import Number, column_of, find_missing, numbers
 from bagwise.bench.escape import for_markdown, for_spreadsheet
-from bagwise.bench.measures import METRICS
+from bagwise.bench.measures import METRICS, SELECTED
 from bagwise.bench.run import Plan
 from bagwise.io._files import writing
 from bagwise.tolerances import SINGLE
@@ -115,7 +115,7 @@ def _describe(plan: Plan, ours: list[Number]) -> list[str]:
         nested = "Nested selection needs inner folds, which this benchmark does not have."
     notes = [
         f"Protocol: {protocol.label}. ± is one standard error over {over}.",
-        f"Best grid point: chosen by {plan.spec.select} on the test folds, as in the papers, and "
+        f"Best grid point: chosen by {SELECTED} on the test folds, as in the papers, and "
         f"therefore optimistic. {nested}",
     ]
     if rounds and rounds != [protocol.repeats]:
