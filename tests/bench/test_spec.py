@@ -3,7 +3,7 @@
 from bagwise.bench.measures import METRICS
 from bagwise.bench.spec import load_spec, parse_spec, presets
 from bagwise.catalog import make_estimator
-from bagwise.datasets.registry import DATASETS
+from bagwise.datasets.locate import DATASETS
 
 GOOD = {
     "name": "mine",

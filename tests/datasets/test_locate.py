@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bagwise.datasets import DatasetNotFoundError, fetch, locate
-from bagwise.datasets.registry import DATASETS
+from bagwise.datasets.locate import DATASETS
 
 WHEEL_COPY = "1,b1,0.5\n1,b1,0.7\n0,b2,0.1\n"
 
@@ -61,7 +61,7 @@ def test_the_folder_of_the_user_comes_before_the_cache(nowhere, monkeypatch):
     assert locate.find_file(fox, "fox.csv.gz") == nowhere / "cache" / "fox.csv.gz"
     monkeypatch.setenv("BAGWISE_DATA", str(nowhere / "own"))
     assert locate.find_file(fox, "fox.csv.gz") == nowhere / "own" / "fox.csv.gz"
-    assert locate.whereabouts(fox) == nowhere / "own" / "fox.csv.gz"
+    assert fox.path == nowhere / "own" / "fox.csv.gz"
 
 
 def test_a_changed_file_is_hashed_again(nowhere, monkeypatch):

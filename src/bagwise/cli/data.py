@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,7 +63,8 @@ def datasets(as_json: Json = False) -> None:
 
     entries = catalog()
     if as_json:
-        show_json([asdict(entry) for entry in entries])
+        names = ("name", "n_bags", "n_instances", "n_features", "present", "where", "home_page")
+        show_json([{name: getattr(entry, name) for name in names} for entry in entries])
         return
     counts = ("bags", "instances", "features")
     table = plain_table("data set", *counts, "present", "where, or how to get it", right=counts)

