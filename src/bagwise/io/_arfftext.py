@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,13 @@ from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import list_names
 from bagwise.io._assemble import COORDS, OF_INSTANCES, ROLES, ignore_parents, stack
-from bagwise.io.errors import DuplicateColumnError, FormatError, MixedTypeError
-from bagwise.io.tables import TextColumn, is_number, parse_all
+from bagwise.io.errors import (
+    DuplicateColumnError,
+    FormatError,
+    MixedTypeError,
+    TruncatedFileError,
+)
+from bagwise.io.tables import is_number, parse_all, type_column
 
 # A field is quoted with escapes, or bare; commas and white space separate fields.
 _FIELD = re.compile(
@@ -38,6 +45,12 @@ class Attribute:
     values: list[str] = field(default_factory=list)
     inner: list[Attribute] = field(default_factory=list)
 
+    def check(self, path: Path, text: str, place: int | str, error: type[FormatError]) -> None:
+        """Refuse a value that is not among the declared ones."""
+        if self.kind == "nominal" and text not in self.values:
+            problem = f"{text!r} is not among the declared values {list_names(self.values)}."
+            raise error(path, problem, place, self.name)
+
 
 def unescape(text: str) -> str:
     """Undo backslash escapes."""
@@ -59,7 +72,7 @@ def quote(text: str) -> str:
     return f"'{text}'"
 
 
-def split_fields(path: Path, text: str, line: int) -> list[str]:
+def split_fields(path: Path, text: str, line: int | str) -> list[str]:
     """Split a row into its unescaped fields."""
     fields, position = [], 0
     text = text.strip()
@@ -75,6 +88,13 @@ def split_fields(path: Path, text: str, line: int) -> list[str]:
     return fields
 
 
+def check_count(path: Path, fields: list[str], n_declared: int, place: int | str) -> None:
+    """Refuse a row with too few or too many values."""
+    if len(fields) != n_declared:
+        problem = f"{len(fields)} values, expected {n_declared} as declared."
+        raise FormatError(path, problem, place)
+
+
 def is_open_quote(text: str) -> bool:
     """Return whether a quote is opened and not closed."""
     bare = re.sub(r"\\.", "", text)
@@ -82,64 +102,53 @@ def is_open_quote(text: str) -> bool:
     return "'" in bare or '"' in bare
 
 
-class Header:
-    """The declarations of a file, line by line up to ``@data``."""
+def read_header(path: Path, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
+    """Return the declared attributes, from the lines up to ``@data``."""
+    levels: list[list[Attribute]] = [[]]  # of the file, and of open relational attributes
+    line = 0
+    for line, text in lines:
+        keyword, rest = [*text.strip().split(None, 1), "", ""][:2]
+        match keyword.lower():
+            case "@attribute":
+                attribute = _declare(path, rest, line)
+                if any(other.name == attribute.name for other in levels[-1]):
+                    problem = "is declared twice. Rename one."
+                    raise DuplicateColumnError(path, problem, line, attribute.name)
+                levels[-1].append(attribute)
+                if attribute.kind == "relational":
+                    levels.append(attribute.inner)
+            case "@end":
+                if len(levels) == 1:
+                    raise FormatError(path, "@end without an open relational attribute.", line)
+                levels.pop()
+            case "@data":
+                if len(levels) > 1:
+                    problem = "the relational attribute has no @end."
+                    raise FormatError(path, problem, line, levels[-2][-1].name)
+                return levels[0]
+            case word if word not in ("", "@relation") and not word.startswith("%"):
+                problem = f"{text.strip()[:40]!r} is not a declaration."
+                raise FormatError(path, f"{problem} Expected @attribute or @data.", line)
+    raise TruncatedFileError(path, "ends in its header. Expected @data.", line)
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.attributes: list[Attribute] = []
-        self._open: list[Attribute] = []
 
-    def take(self, text: str, line: int) -> bool:
-        """Add a line; return True at ``@data``."""
-        text = text.strip()
-        if not text or text.startswith("%"):
-            return False
-        keyword, _, rest = text.partition(" ") if " " in text else text.partition("\t")
-        keyword = keyword.lower()
-        if keyword == "@data":
-            if self._open:
-                name = self._open[-1].name
-                raise FormatError(self.path, "the relational attribute has no @end.", line, name)
-            return True
-        if keyword == "@attribute":
-            self._declare(rest, line)
-        elif keyword == "@end":
-            if not self._open:
-                raise FormatError(self.path, "@end without an open relational attribute.", line)
-            self._open.pop()
-        elif keyword != "@relation":
-            problem = f"{text[:40]!r} is not a declaration. Expected @attribute or @data."
-            raise FormatError(self.path, problem, line)
-        return False
-
-    def _declare(self, text: str, line: int) -> None:
-        match = re.match(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.*)""", text)
-        if match is None or not match[2].strip():
-            raise FormatError(self.path, f"{text!r} declares no name and type.", line)
-        name = split_fields(self.path, match[1], line)[0]
-        attribute = self._attribute(name, match[2].strip(), line)
-        siblings = self._open[-1].inner if self._open else self.attributes
-        if any(other.name == name for other in siblings):
-            raise DuplicateColumnError(self.path, "is declared twice. Rename one.", line, name)
-        siblings.append(attribute)
-        if attribute.kind == "relational":
-            self._open.append(attribute)
-
-    def _attribute(self, name: str, declared: str, line: int) -> Attribute:
-        if declared.startswith("{"):
-            if not declared.endswith("}"):
-                raise FormatError(self.path, "the list of values is not closed by }.", line, name)
-            values = split_fields(self.path, declared[1:-1], line)
-            return Attribute(name, "nominal", values)
-        kind = declared.split()[0].lower()
-        if kind in _NUMERIC:
-            return Attribute(name, "numeric")
-        if kind in ("string", "relational"):
-            return Attribute(name, kind)
-        expected = "numeric, a list {...}, string or relational"
-        problem = f"type {declared!r} is not supported. Expected {expected}."
-        raise FormatError(self.path, problem, line, name)
+def _declare(path: Path, text: str, line: int) -> Attribute:
+    match = re.match(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.*)""", text)
+    if match is None or not match[2].strip():
+        raise FormatError(path, f"{text.rstrip()!r} declares no name and type.", line)
+    name, declared = split_fields(path, match[1], line)[0], match[2].strip()
+    if declared.startswith("{"):
+        if not declared.endswith("}"):
+            raise FormatError(path, "the list of values is not closed by }.", line, name)
+        return Attribute(name, "nominal", split_fields(path, declared[1:-1], line))
+    kind = declared.split()[0].lower()
+    if kind in _NUMERIC:
+        return Attribute(name, "numeric")
+    if kind in ("string", "relational"):
+        return Attribute(name, kind)
+    expected = "numeric, a list {...}, string or relational"
+    problem = f"type {declared!r} is not supported. Expected {expected}."
+    raise FormatError(path, problem, line, name)
 
 
 class InnerRows:
@@ -147,8 +156,8 @@ class InnerRows:
 
     def __init__(self, path: Path, attributes: list[Attribute]) -> None:
         self.path, self._declared = path, attributes
-        features = set() if {*COORDS} <= {a.name for a in attributes} else {*COORDS}
-        known = _ATTRIBUTES.keys() - features
+        has_coords = {*COORDS} <= {a.name for a in attributes}
+        known = _ATTRIBUTES.keys() - ({} if has_coords else {*COORDS})
         self._texts: dict[int, list[str]] = {
             j: [] for j, a in enumerate(attributes) if a.name in known
         }
@@ -176,14 +185,11 @@ class InnerRows:
         rows = [row.strip() for row in text.split("\n") if row.strip()]
         if not rows:
             raise FormatError(self.path, "the bag has no instances. Drop it.", line)
-        is_sparse = rows[0].startswith("{")
-        block = self._plain_numbers(rows) if self._is_plain and not is_sparse else None
+        block = self._plain_numbers(rows) if self._is_plain else None
         if block is None:
-            fields_of = self._sparse_fields if is_sparse else self._dense_fields
-            entries = [
-                self._entries(fields_of(row, line, k), line, k) for k, row in enumerate(rows, 1)
-            ]
-            block = self._matrix(entries, is_sparse)
+            places = (f"line {line}, instance {k}" for k in count(1))
+            entries = [self._read_row(row, place) for row, place in zip(rows, places, strict=False)]
+            block = self._matrix(entries, rows[0].startswith("{"))
         self._blocks.append(block)
         return len(rows)
 
@@ -195,53 +201,46 @@ class InnerRows:
         numbers = parse_all([text for row in fields for text in row], float)
         return None if numbers is None else np.array(numbers).reshape(len(rows), -1)
 
-    def _dense_fields(self, row: str, line: int, number: int) -> dict[int, str]:
-        fields = split_fields(self.path, row, line)
-        if len(fields) != len(self._declared):
-            problem = f"{len(fields)} values, expected {len(self._declared)} as declared."
-            raise FormatError(self.path, f"instance {number}: {problem}", line)
-        return dict(enumerate(fields))
-
-    def _sparse_fields(self, row: str, line: int, number: int) -> dict[int, str]:
-        """Return the values of a sparse row; a nominal value left out is the first declared."""
-        if not (row.startswith("{") and row.endswith("}")):
-            raise FormatError(self.path, f"instance {number}: expected a sparse row {{...}}.", line)
+    def _split_row(self, row: str, place: str) -> dict[int, str]:
+        """Return the values of a row; nominal ones left out of a sparse row are the first."""
+        is_sparse = row.startswith("{") and row.endswith("}")
+        tokens, n = (
+            split_fields(self.path, row[1:-1] if is_sparse else row, place),
+            len(self._declared),
+        )
+        if not is_sparse:
+            check_count(self.path, tokens, n, place)
+            return dict(enumerate(tokens))
         fields = dict.fromkeys(self._texts, "0")
         fields |= {j: a.values[0] for j, a in enumerate(self._declared) if a.kind == "nominal"}
-        tokens = split_fields(self.path, row[1:-1], line)
         if len(tokens) % 2:
-            raise FormatError(self.path, f"instance {number}: an index has no value.", line)
+            raise FormatError(self.path, "an index has no value.", place)
         for index, value in zip(tokens[::2], tokens[1::2], strict=True):
-            if not index.isdigit() or int(index) >= len(self._declared):
-                problem = f"index {index!r}, expected 0 to {len(self._declared) - 1}."
-                raise FormatError(self.path, f"instance {number}: {problem}", line)
+            if not index.isdigit() or int(index) >= n:
+                raise FormatError(self.path, f"index {index!r}, expected 0 to {n - 1}.", place)
             fields[int(index)] = value
         return fields
 
-    def _entries(self, fields: dict[int, str], line: int, number: int) -> dict[int, float]:
+    def _read_row(self, row: str, place: str) -> dict[int, float]:
         """Return the features of an instance by column; texts of its attributes are kept."""
         entries: dict[int, float] = {}
-        for j, text in fields.items():
+        for j, text in self._split_row(row, place).items():
+            attribute, start = self._declared[j], self._starts[j]
             if j in self._texts:
                 self._texts[j].append(text)
+            elif text == "?":
+                entries |= dict.fromkeys(
+                    range(start, start + max(1, len(attribute.values))), np.nan
+                )
+            elif attribute.kind == "nominal":
+                attribute.check(self.path, text, place, MixedTypeError)
+                entries[start + attribute.values.index(text)] = 1.0
+            elif is_number(text):
+                entries[start] = float(text)
             else:
-                entries |= self._encode(j, text, line, number)
+                problem = f"{text!r} is not a number."
+                raise MixedTypeError(self.path, problem, place, attribute.name)
         return entries
-
-    def _encode(self, j: int, text: str, line: int, number: int) -> dict[int, float]:
-        attribute, start = self._declared[j], self._starts[j]
-        if attribute.kind == "nominal":
-            if text == "?":
-                return {start + k: np.nan for k in range(len(attribute.values))}
-            if text in attribute.values:
-                return {start + attribute.values.index(text): 1.0}
-            problem = f"is not among the declared values {list_names(attribute.values)}"
-        elif text == "?" or is_number(text):
-            return {start: np.nan if text == "?" else float(text)}
-        else:
-            problem = "is not a number"
-        problem = f"instance {number}: {text!r} {problem}."
-        raise MixedTypeError(self.path, problem, line, attribute.name)
 
     def _matrix(self, entries: list[dict[int, float]], is_sparse: bool) -> Any:
         shape = (len(entries), len(self.names))
@@ -256,18 +255,10 @@ class InnerRows:
 
     def finish(self) -> tuple[Any, dict[str, Any]]:
         """Return all instances and their attributes."""
-        attributes: dict[str, Any] = {"feature_names": self.names}
-        for j, texts in self._texts.items():
-            role = _ATTRIBUTES[self._declared[j].name]
-            column = TextColumn(texts)
-            if role == "known_labels":
-                attributes[role] = column.code_known()
-            else:
-                attributes[role] = column.code(exact_text=role in ("instance_ids", "parts")).at(
-                    slice(None)
-                )
-        attributes = stack(attributes)
+        roles = {_ATTRIBUTES[self._declared[j].name]: texts for j, texts in self._texts.items()}
+        attributes = stack({role: type_column(texts, role) for role, texts in roles.items()})
         ignore_parents(attributes)
+        attributes["feature_names"] = self.names
         if any(sp.issparse(block) for block in self._blocks):
             blocks = [sp.csr_array(block) for block in self._blocks]
             return sp.vstack(blocks, format="csr"), attributes

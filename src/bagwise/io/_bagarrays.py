@@ -118,8 +118,7 @@ def open_h5(file: Path, expected: str = "an HDF5 file") -> Iterator[Any]:
     require("h5py", "io")
     import h5py
 
-    errors = (OSError, RuntimeError, *_files.NPY_ERRORS)
-    with _files.name_damage(file, expected, errors), h5py.File(file, "r") as archive:
+    with _files.name_damage(file, expected), h5py.File(file, "r") as archive:
         _refuse_outside(file, archive)
         yield archive
 
@@ -189,8 +188,7 @@ def _read_pt(file: Path, choose: _Choice) -> dict[str, Any]:
     require("torch", "torch")
     import torch
 
-    # What torch raises for damage is not documented: a dozen kinds were seen.
-    with _files.name_damage(file, "a file of tensors", (Exception,)):
+    with _files.name_damage(file, "a file of tensors"):
         if zipfile.is_zipfile(file):
             with zipfile.ZipFile(file) as archive:
                 _files.check_members(file, archive)

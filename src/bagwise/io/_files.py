@@ -18,7 +18,6 @@ import math
 import os
 import shutil
 import sys
-import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -38,18 +37,6 @@ _MOST_DEFLATED = 1100  # bytes from one: deflate reaches 1032 on zeros, other me
 _UNSUSPECTED_BYTES = 1 << 28  # 256 MiB of text fit everywhere, however well they compress
 _MOST_TEXT = 200  # characters from one byte: tables of numbers reach 5 to 50
 _HAS_SYSCONF = hasattr(os, "sysconf")  # not on Windows
-
-# What NumPy and the parser below it raise for headers that are not headers.
-NPY_ERRORS = (
-    *(ValueError, EOFError, SyntaxError, tokenize.TokenError, TypeError, KeyError, IndexError),
-    *(OverflowError, MemoryError, RecursionError),
-    zipfile.BadZipFile,  # the first bytes are those of an archive
-)
-# What the zipfile module raises for damaged archives.
-_ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
-    *(NotImplementedError, RuntimeError, ValueError, OverflowError),
-)
 _SWAP = 2  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS are the same number
 _NOT_OFFERED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # by this file system or kernel
 
@@ -146,17 +133,17 @@ def rows_per_block(n_values: int) -> int:
 
 @contextmanager
 def name_damage(
-    path: Path,
-    expected: str,
-    errors: tuple[type[Exception], ...],
-    kind: type[FormatError] = CorruptFileError,
+    path: Path, expected: str, kind: type[FormatError] = CorruptFileError
 ) -> Iterator[None]:
-    """Turn what a library raises for damaged files into an error that names the file."""
+    """Turn what libraries raise for damaged files into an error that names the file.
+
+    It can be anything: NumPy, SciPy, zipfile, h5py and PyTorch raise dozens of kinds.
+    """
     try:
         yield
-    except (FormatError, FileNotFoundError):
+    except (FormatError, FileNotFoundError, PermissionError):
         raise
-    except errors as error:
+    except Exception as error:
         raise kind(path, f"is truncated or not {expected} ({error}).") from error
 
 
@@ -186,7 +173,7 @@ def refuse_bomb(path: Path, n_read: int, size: int) -> None:
 
 def map_npy(file: Path) -> np.memmap:
     """Map a .npy file; one that is malformed or too short is a named error."""
-    with name_damage(file, "a .npy array", NPY_ERRORS):
+    with name_damage(file, "a .npy array"):
         mapped = np.load(file, mmap_mode="r", allow_pickle=False)
     if not isinstance(mapped, np.memmap):
         mapped.close()
@@ -200,7 +187,7 @@ def read_npy(path: Path, name: str, content: bytes) -> Any:
     try:
         _refuse_short(stream, len(content))
         return np.lib.format.read_array(stream, allow_pickle=False)
-    except NPY_ERRORS as error:
+    except Exception as error:
         raise CorruptFileError(path, f"{name} is not an array of numbers ({error}).") from error
 
 
@@ -219,7 +206,7 @@ def open_zip(
     path: Path, expected: str, kind: type[FormatError] = CorruptFileError
 ) -> Iterator[zipfile.ZipFile]:
     """Open a zip archive; damage found while it is read is a named error."""
-    with name_damage(path, expected, _ZIP_ERRORS, kind), zipfile.ZipFile(path) as archive:
+    with name_damage(path, expected, kind), zipfile.ZipFile(path) as archive:
         yield archive
 
 

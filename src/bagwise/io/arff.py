@@ -24,8 +24,15 @@ import scipy.sparse as sp
 
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import list_names
-from bagwise.io._arfftext import Attribute, Header, InnerRows, is_open_quote, quote, split_fields
+from bagwise.io._arfftext import (
+    Attribute,
+    InnerRows,
+    check_count,
+    is_open_quote,
+    quote,
+    read_header,
+    split_fields,
+)
 from bagwise.io._assemble import BAG_FEATURE, ROLES, position_of, stack
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import open_source, write_text
@@ -51,36 +58,27 @@ _OF_BAGS = {ROLES[role]: role for role in ("groups", "sites", "priors", "patch_s
 def read_arff(path: str | Path, bag: str | None = None, label: str | None = None) -> LabeledBags:
     """Read a relational ARFF file, as WEKA writes multi-instance data; sparse if any row is."""
     path = Path(path)
-    header = Header(path)
     with open_source(path) as file:
         lines = enumerate(file, start=1)
-        line = 0
-        for line, text in lines:
-            if header.take(text, line):
-                break
-        else:
-            raise TruncatedFileError(path, "ends in its header. Expected @data.", line)
-        parts = _Parts(path, header.attributes, bag, label)
+        table = _Table(path, read_header(path, lines), bag, label)
         for line, text in lines:
             if text.strip() and not text.lstrip().startswith("%"):
-                parts.take(text, line)
-    return parts.finish()
+                table.take(text, line)
+    return table.finish()
 
 
-class _Parts:
+class _Table:
     """Collects the rows of the data section, one per bag."""
 
     def __init__(
         self, path: Path, attributes: list[Attribute], bag: str | None, label: str | None
     ) -> None:
         self.path, self.attributes = path, attributes
-        names = [a.name for a in attributes]
         relational = [j for j, a in enumerate(attributes) if a.kind == "relational"]
         if len(relational) != 1:
             raise FormatError(path, f"{len(relational)} relational attributes, expected one.")
         self._instances = relational[0]
-        self._bag = self._find(names, bag, 0)
-        self._label = self._find(names, label, len(names) - 1)
+        self._bag, self._label = self._find(bag, 0), self._find(label, len(attributes) - 1)
         if self._label == self._bag:
             self._label = None
         self._rows = InnerRows(path, attributes[self._instances].inner)
@@ -88,61 +86,47 @@ class _Parts:
         self._sizes: list[int] = []
         self._lines: dict[str, int] = {}  # where each bag is
 
-    def _find(self, names: list[str], wanted: str | None, default: int) -> int | None:
+    def _find(self, wanted: str | None, default: int) -> int | None:
         if wanted is None:
             return None if default == self._instances else default
-        return position_of(self.path, names, wanted)
+        return position_of(self.path, [a.name for a in self.attributes], wanted)
 
     def take(self, text: str, line: int) -> None:
         """Add one row of the data section."""
         if is_open_quote(text):
             raise TruncatedFileError(self.path, "a quote is not closed on its line.", line)
         fields = split_fields(self.path, text, line)
-        if len(fields) != len(self.attributes):
-            problem = f"{len(fields)} values, expected {len(self.attributes)} as declared."
-            raise FormatError(self.path, problem, line)
-        self._check_values(fields, line)
-        self._sizes.append(self._rows.take(fields[self._instances], line))
-        fields[self._instances] = ""
-        self._texts.append(fields)
-
-    def _check_values(self, fields: list[str], line: int) -> None:
+        check_count(self.path, fields, len(self.attributes), line)
         for j, (attribute, value) in enumerate(zip(self.attributes, fields, strict=True)):
+            role = "label" if j == self._label else attribute.name
             if value == "?":
-                role = "label" if j == self._label else attribute.name
                 raise missing_value(self.path, role, line)
-            if attribute.kind == "nominal" and value not in attribute.values:
-                kind = LabelError if j == self._label else FormatError
-                problem = (
-                    f"{value!r} is not among the declared values {list_names(attribute.values)}."
-                )
-                raise kind(self.path, problem, line, attribute.name)
+            attribute.check(self.path, value, line, LabelError if role == "label" else FormatError)
         if self._bag is not None:
             first = self._lines.setdefault(fields[self._bag], line)
             if first != line:
                 problem = f"bag {fields[self._bag]!r} has a row already, on line {first}."
                 raise ShuffledBagError(self.path, f"{problem} Expected one row per bag.", line)
+        self._sizes.append(self._rows.take(fields[self._instances], line))
+        fields[self._instances] = ""
+        self._texts.append(fields)
 
     def finish(self) -> LabeledBags:
         """Return the bags and their labels."""
         if not self._texts:
             raise FormatError(self.path, "holds no rows after @data. Expected one row per bag.")
         X, attributes = self._rows.finish()
+        places = {_OF_BAGS.get(a.name, a.name): j for j, a in enumerate(self.attributes)}
+        roles = [r for r in places if r in _OF_BAGS.values() or r.startswith(BAG_FEATURE)]
         used = (self._bag, self._label, self._instances)
-        attributes |= stack(
-            {
-                _OF_BAGS.get(a.name, a.name): self._values(j, exact=a.name == "group")
-                for j, a in enumerate(self.attributes)
-                if j not in used and (a.name in _OF_BAGS or a.name.startswith(BAG_FEATURE))
-            }
-        )
-        ids, y = self._values(self._bag, exact=True), self._values(self._label, exact=False)
-        return Bags(X, offsets_of(self._sizes), ids=ids, **attributes), y
+        columns = {r: self._values(r, places[r]) for r in roles if places[r] not in used}
+        ids, y = self._values("bag", self._bag), self._values("label", self._label)
+        return Bags(X, offsets_of(self._sizes), ids=ids, **attributes, **stack(columns)), y
 
-    def _values(self, column: int | None, *, exact: bool) -> Any:
+    def _values(self, role: str, column: int | None) -> Any:
         if column is None:
             return None
-        return type_column([fields[column] for fields in self._texts], exact_text=exact)
+        return type_column([fields[column] for fields in self._texts], role)
 
 
 @writes(

@@ -76,7 +76,7 @@ def read_folder(
         stack.add(stored, *load_bag(stored, key, instance_ids))
     rows, extra = stack.finish()
     columns: dict[str, Any] = {
-        role: type_column([fields[role] for fields in table], exact_text=role != "label")
+        role: type_column([fields[role] for fields in table], role)
         for role in table[0].keys() - {"file"}
     }
     y, ids = columns.pop("label", None), columns.pop("bag", None)

@@ -21,11 +21,6 @@ _AS_THEY_ARE: dict[str, Any] = {  # a label "NA" is a text: only empty cells are
     **{"header": None, "dtype": object, "na_filter": False}
 }
 _SPECIAL = re.compile(r"^$|^=|[\x00-\x08\x0b\x0c\x0e-\x1f]")  # empty, a formula, not in XML
-# What openpyxl raises for archives that are something else.
-_NOT_A_WORKBOOK = (
-    *(ValueError, KeyError, SyntaxError, TypeError),
-    *(AttributeError, IndexError, OSError),
-)
 
 
 @reads(".xlsx", path="The .xlsx file.", sheet="The sheet, by name or position.")
@@ -51,7 +46,7 @@ def _rows(path: Path, sheet: str | int) -> list[Row]:
 
     with open_zip(path, "an Excel workbook") as archive:
         unzip(path, archive)  # sizes and checksums of all parts are compared
-    with name_damage(path, "an Excel workbook with this sheet", _NOT_A_WORKBOOK):
+    with name_damage(path, "an Excel workbook with this sheet"):
         cells = pd.read_excel(path, sheet_name=sheet, engine="openpyxl", **_AS_THEY_ARE)
     if not len(cells):
         raise FormatError(path, "is empty. Expected names and one row per instance.")

@@ -17,8 +17,6 @@ from bagwise.io._files import name_damage, replacing, require
 from bagwise.io._flatten import long_columns, name_features, warn_left_out
 from bagwise.io.errors import FormatError
 
-# What anndata raises for HDF5 files that are something else.
-_NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError, IndexError)
 # What is written about cells.
 _OBS = ("bag", "label", "group", "site", "prior", "instance_label", "part")
 _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
@@ -92,7 +90,7 @@ def _load(path: Path, **options: Any) -> Any:
         file.visititems(items.__setitem__)
         left = ("X", "raw") if options else ()  # which stay in the file
         check_sizes(path, {n: d for n, d in items.items() if n.split("/")[0] not in left})
-    with name_damage(path, "an AnnData file", _NOT_ANNDATA):
+    with name_damage(path, "an AnnData file"):
         return anndata.read_h5ad(path, **options)
 
 

@@ -35,7 +35,7 @@ from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import Coded, assemble
 from bagwise.io._bagarrays import check_sizes, open_h5
 from bagwise.io._columns import LabeledBags, reads, writes
-from bagwise.io._files import NPY_ERRORS, name_damage, refuse_claim, size_of, writing
+from bagwise.io._files import name_damage, refuse_claim, size_of, writing
 from bagwise.io._flatten import check_labels
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
 from bagwise.tolerances import LARGEST_EXACT
@@ -45,11 +45,6 @@ _USUAL = {
     "bag": ("bag", "bag_ids", "bag_id", "bags"),
     "label": ("y", "labels", "label"),
 }
-# What SciPy, h5py and NumPy raise for damaged files.
-_DAMAGE = (
-    *(zlib.error, struct.error, OSError, RuntimeError, UnboundLocalError, ZeroDivisionError),
-    *NPY_ERRORS,
-)
 _ATTRIBUTES = (*PER_BAG, *PER_INSTANCE, "feature_names")
 _NONE = "None: that with the usual name"
 _HEADER = struct.calcsize("<124s2H")  # bytes: text, version and byte order
@@ -76,14 +71,12 @@ def read_mat(
     regroup: bool = False,
 ) -> LabeledBags:
     """Read bags from a MATLAB file of any version (version 7.3 needs h5py, and numeric labels)."""
-    from scipy.io.matlab import MatReadError
-
     path = Path(path)
     if bag is not None and bag == label:
         problem = Message("is used as bag and as label; name another with ", Argument("label"))
         raise FormatError(path, problem, column=bag)
     named = {"bag": bag, "label": label, "X": X}
-    with name_damage(path, "a MATLAB file", (MatReadError, *_DAMAGE)):
+    with name_damage(path, "a MATLAB file"):
         return _make(path, _load(path, named), named, regroup)
 
 

@@ -299,18 +299,18 @@ def _make_bags(
     sizes: list[float | None],
 ) -> LabeledBags:
     rows, attributes = stack
-    y = _type([slide.label for slide in slides])
+    y = _type([slide.label for slide in slides], "label")
     if all(size is not None for size in sizes):
         attributes["patch_size"] = np.array(sizes, dtype=np.float64)
     ids = np.array([slide.name for slide in slides])
-    attributes["groups"] = _type([slide.group for slide in slides])
-    attributes["sites"] = _type([slide.site for slide in slides])
+    attributes["groups"] = _type([slide.group for slide in slides], "groups")
+    attributes["sites"] = _type([slide.site for slide in slides], "sites")
     return Bags(rows, offsets_of(counts), ids=ids, **attributes), y
 
 
-def _type(texts: Iterable[str | None]) -> Array | None:
+def _type(texts: Iterable[str | None], role: str) -> Array | None:
     known = [text for text in texts if text is not None]
-    return type_column(known, exact_text=False) if known else None
+    return type_column(known, role) if known else None
 
 
 # Writing ------------------------------------------------------------------------------------------

@@ -281,9 +281,12 @@ def _as_numbers(path: Path, key: str, column: TextColumn, values: Any, place: An
     return values.astype(np.float64)
 
 
-def type_column(texts: list[str], *, exact_text: bool) -> Array:
-    """Return the typed value of every text of a column."""
-    return TextColumn(texts).code(exact_text=exact_text).at(slice(None))
+def type_column(texts: list[str], role: str) -> Array:
+    """Return the typed value of every text of a column of a role."""
+    column = TextColumn(texts)
+    if role == "known_labels":
+        return column.code_known()
+    return column.code(exact_text=role in _EXACT).at(slice(None))
 
 
 def type_texts(texts: list[str], exact_text: bool) -> Array:
