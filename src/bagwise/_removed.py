@@ -121,6 +121,7 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("load_webkb", "fields"): _WEBKB,
     ("load_webkb", "min_pages"): "Words on one page only are left out.",
     ("load_webkb", "weighting"): "Counts of a word in a passage do not matter.",
+    ("read_bags", "mmap"): "Leave it out: instances are mapped. np.array(bags.X) reads them all.",
     ("read_csv", "engine"): "Leave it out: one parser reads every file, with the same result.",
 }
 for _kind in ("arff", "c45", "csv", "folder", "slides", "svmlight"):

@@ -251,7 +251,7 @@ def test_known_instances_follow_the_bags(kind, where, tmp_path):
     model, other, weight = kind(kernel="linear"), bags, None
     if where == "file":
         io.write(tmp_path / "b.bags", bags, y)
-        other = io.read(tmp_path / "b.bags", mmap=True)[0]
+        other = io.read(tmp_path / "b.bags")[0]
     elif where == "folds":
         model.set_params(probability="sigmoid", calibration_cv=3)
         save(clone(model).fit(bags, y), tmp_path / "m.bagwise")

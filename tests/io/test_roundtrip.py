@@ -75,19 +75,18 @@ def same_bits(a, b):
 
 @dataclass(frozen=True)
 class Trip:
-    """A format: the name of its file, options to write and to read, and the bags it can store."""
+    """A format: the name of its file, options to write it, and the bags it can store."""
 
     name: str
     written: dict = field(default_factory=dict)
-    read: dict = field(default_factory=dict)
     bags: dict = field(default_factory=dict)
     storage: bool = True  # data type and sparsity come back
     attributes: bool = True
 
 
 _FOLDER = st.text(string.ascii_letters, min_size=1, max_size=4)
-# A table of labels that are all "INF" holds numbers, as far as a reader can tell.
-_FOLDER = _FOLDER.filter(lambda name: name.lower() not in ("inf", "nan"))
+# A table of labels that are all "INF" holds numbers, as far as a reader can tell; "NA" is refused.
+_FOLDER = _FOLDER.filter(lambda name: name.lower() not in ("inf", "nan", "na", "null"))
 TYPES = (np.float64, np.float32, np.float16)
 LINES = {"names": PLAIN, "attributes": False}
 TRIPS = [
@@ -107,8 +106,7 @@ TRIPS = [
         for sparse in (False, True)
     ],
     *[
-        Trip("b.bags", read={"mmap": mmap}, bags={"dtype": dtype, "sparse": sparse})
-        for mmap in (False, True)
+        Trip("b.bags", bags={"dtype": dtype, "sparse": sparse})
         for sparse in (False, True)
         for dtype in TYPES[: 3 - sparse]  # SciPy has no float16 matrices
     ],
@@ -119,7 +117,7 @@ TRIPS = [
 ]
 
 
-@pytest.mark.parametrize("trip", TRIPS, ids=lambda t: f"{t.name} {t.written} {t.read}")
+@pytest.mark.parametrize("trip", TRIPS, ids=lambda t: f"{t.name} {t.written}")
 def test_what_was_written_comes_back(trip, tmp_path_factory):
     @settings(max_examples=10, deadline=None)
     @given(data=labeled_bags(**trip.bags))
@@ -128,7 +126,7 @@ def test_what_was_written_comes_back(trip, tmp_path_factory):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what has no place is left out, with a warning
             write(path, *data, **trip.written)
-        back = read(path, **trip.read)
+        back = read(path)
         assert_same_bags(data, back, storage=trip.storage, attributes=trip.attributes)
         if not sp.issparse(data[0].X) and not sp.issparse(back[0].X):
             assert same_bits(data[0].X, back[0].X)

@@ -11,11 +11,13 @@ import csv
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, list_names
@@ -74,17 +76,8 @@ def read_folder(
     for fields in table:
         stored = listing.parent / fields["file"]
         stack.add(stored, *load_bag(stored, key, instance_ids))
-    rows, extra = stack.finish()
-    columns: dict[str, Any] = {
-        role: type_column([fields[role] for fields in table], role)
-        for role in table[0].keys() - {"file"}
-    }
-    y, ids = columns.pop("label", None), columns.pop("bag", None)
-    if ids is None:
-        ids = np.array([str(Path(fields["file"]).with_suffix("")) for fields in table])
-    for role in {"priors", "patch_size"} & columns.keys():
-        columns[role] = columns[role].astype(np.float64)
-    return Bags(rows, offsets_of(stack.sizes), ids=ids, **columns, **extra), y
+    paths = [fields.pop("file") for fields in table]
+    return stack.make_bags(table, np.array([str(Path(path).with_suffix("")) for path in paths]))
 
 
 def find_listing(path: Path) -> Path:
@@ -191,14 +184,23 @@ class BagStack:
         self._extras.append(extra)
         self.sizes.append(len(values))
 
-    def finish(self, is_finite: bool = False) -> tuple[Any, dict[str, Any]]:
-        """Return all rows and their attributes; ``is_finite`` says what is known of mapped ones."""
-        joined = {n: np.concatenate([e[n] for e in self._extras]) for n in self._extras[0]}
+    def make_bags(
+        self, table: list[dict[str, str]], names: Array, is_finite: bool = False, **more: Any
+    ) -> LabeledBags:
+        """Return all bags, of which a table says more by role; ``names`` are their ids otherwise.
+
+        ``is_finite`` says what is known of mapped rows.
+        """
         if len(self._files_of) > 1:
             self._widen(np.result_type(*self._files_of))
-        if any(isinstance(part, FileSpan) for part in self._parts):
-            return FileRows(self._parts, is_finite), joined
-        return join_blocks(Path(self._first[0]), self._parts), joined
+        is_mapped = any(isinstance(part, FileSpan) for part in self._parts)
+        join = partial(FileRows, is_finite=is_finite) if is_mapped else partial(join_blocks, Path())
+        more |= {n: np.concatenate([e[n] for e in self._extras]) for n in self._extras[0]}
+        more |= {role: type_column([each[role] for each in table], role) for role in table[0]}
+        for role in {"priors", "patch_size"} & more.keys():
+            more[role] = more[role].astype(np.float64)
+        y, ids = more.pop("label", None), more.pop("bag", names)
+        return Bags(join(self._parts), offsets_of(self.sizes), ids=ids, **more), y
 
     def _widen(self, widest: np.dtype) -> None:
         """Bring all rows to the widest of several types, and say so."""

@@ -19,7 +19,6 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import match_names, require_single, resolve_names
-from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import MISSING, find_roles, require_bag
 from bagwise.io._bagarrays import load_bag, read_patch_size
@@ -27,7 +26,7 @@ from bagwise.io._columns import Column, LabeledBags, reads, writes
 from bagwise.io._flatten import bag_columns
 from bagwise.io.bagfiles import BagStack, read_listing, refuse_full, write_files
 from bagwise.io.errors import FormatError
-from bagwise.io.tables import sniff, type_column
+from bagwise.io.tables import sniff
 
 SLIDE_SUFFIXES = (".h5", ".hdf5", ".npz", ".npy", ".pt", ".pth")  # those with coordinates first
 _USUAL = {
@@ -93,7 +92,7 @@ def read_slides(
     named = {"bag": bag, "label": label, "groups": groups, "sites": sites}
     listing, notes = _find_csv(path, named) if labels is None else (Path(labels), [])
     if listing is None:
-        slides = [_Slide(name, [file]) for name, file in found.items()]
+        slides = [_Slide(name, [file], {}) for name, file in found.items()]
     else:
         slides, notes = _list_slides(listing, named, found)
     if path.is_file():
@@ -101,7 +100,7 @@ def read_slides(
     if only is not None:
         chosen, notes = resolve_names(map(str, only), (slide.name for slide in slides)), []
         slides = [slide for slide in slides if slide.name in chosen]
-    slides = [slide for slide in slides if slide.label not in MISSING]
+    slides = [slide for slide in slides if slide.about.get("label") not in MISSING]
     there = [slide for slide in slides if slide.files]
     if not there:
         what = "no slide has a file, a row and a label."
@@ -114,9 +113,7 @@ def read_slides(
 class _Slide(NamedTuple):
     name: str
     files: list[Path]  # one; none if it is missing, several if the name is ambiguous
-    label: str | None = None
-    group: str | None = None
-    site: str | None = None
+    about: dict[str, str]  # what the CSV says, by role
 
     @property
     def file(self) -> Path:
@@ -216,14 +213,14 @@ def _list_slides(
     of_patients = roles["bag"] == roles.get("groups")
     stems = match_names(rows, found, ".-_" if of_patients else ".")
     slides = []
-    for name, row in rows.items():
-        about = (row.get("label"), row.get("groups"), row.get("sites"))
+    for name, about in rows.items():
+        del about["bag"]
         files = [found[stem] for stem in stems[name]]
         if of_patients and files:
-            slides += [_Slide(file.stem, [file], *about) for file in files]
+            slides += [_Slide(file.stem, [file], about) for file in files]
         else:
-            slides.append(_Slide(name, files, *about))
-    unlabeled = [slide.name for slide in slides if slide.label in MISSING]
+            slides.append(_Slide(name, files, about))
+    unlabeled = [slide.name for slide in slides if slide.about.get("label") in MISSING]
     strays = found.keys() - {stem for each in stems.values() for stem in each}
     notes = [
         *_count(unlabeled, f"of {listing.name} without a label"),
@@ -271,7 +268,9 @@ def _load(
         raise FormatError(path, f"{len(every)} {noun}:\n- {lines}")
     if notes:
         warnings.warn(f"{path}: {' '.join(notes)}", stacklevel=4)
-    return _make_bags(slides, stack.finish(is_finite=not missing), stack.sizes, sizes)
+    more = {} if None in sizes else {"patch_size": np.array(sizes, dtype=np.float64)}
+    ids = np.array([slide.name for slide in slides])
+    return stack.make_bags([slide.about for slide in slides], ids, is_finite=not missing, **more)
 
 
 def _find_unusual(widths: dict[int, list[str]]) -> list[str]:
@@ -290,27 +289,6 @@ def _find_missing(slide: _Slide, values: Array) -> list[str]:
     if not len(bad):
         return []
     return [f"{slide.file.name}: patch {bad[0]} has a missing or infinite value ({len(bad)} such)."]
-
-
-def _make_bags(
-    slides: list[_Slide],
-    stack: tuple[Any, dict[str, Any]],
-    counts: list[int],
-    sizes: list[float | None],
-) -> LabeledBags:
-    rows, attributes = stack
-    y = _type([slide.label for slide in slides], "label")
-    if all(size is not None for size in sizes):
-        attributes["patch_size"] = np.array(sizes, dtype=np.float64)
-    ids = np.array([slide.name for slide in slides])
-    attributes["groups"] = _type([slide.group for slide in slides], "groups")
-    attributes["sites"] = _type([slide.site for slide in slides], "sites")
-    return Bags(rows, offsets_of(counts), ids=ids, **attributes), y
-
-
-def _type(texts: Iterable[str | None], role: str) -> Array | None:
-    known = [text for text in texts if text is not None]
-    return type_column(known, role) if known else None
 
 
 # Writing ------------------------------------------------------------------------------------------

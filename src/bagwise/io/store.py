@@ -38,24 +38,20 @@ _VERSION = 2  # of the format; version 1, of bagwise 0.1, had no checksums
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
 
-@reads(
-    ".bags",
-    path="The folder.",
-    mmap=("Whether to map the instances into memory, which reads them only when they are used."),
-)
-def read_bags(path: str | Path, *, mmap: bool = True) -> LabeledBags:
+@reads(".bags", path="The folder.")
+def read_bags(path: str | Path) -> LabeledBags:
     """Open a ``.bags`` folder; the bags are exactly as they were written."""
-    path, mode = Path(path), "r" if mmap else None
+    path = Path(path)
     before = _identify(path)
     try:
-        opened = _open_all(path, mode)
+        opened = _open_all(path)
     except FormatError:
         if _identify(path) == before:
             raise
     else:
         if _identify(path) == before:
             return opened
-    return _open_all(path, mode)  # it was replaced meanwhile: what was opened may be of both
+    return _open_all(path)  # it was replaced meanwhile: what was opened may be of both
 
 
 def _identify(path: Path) -> tuple[int, int]:
@@ -66,29 +62,26 @@ def _identify(path: Path) -> tuple[int, int]:
     return found.st_ino, found.st_mtime_ns
 
 
-def _open_all(path: Path, mode: Any) -> LabeledBags:
+def _open_all(path: Path) -> LabeledBags:
     manifest = _manifest(path)
     try:
-        return _open(path, manifest, mode)
+        return _open(path, manifest)
     except FormatError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise CorruptFileError(path, f"contradicts itself: {error!r}") from error
 
 
-def _open(path: Path, manifest: dict[str, Any], mode: Any) -> LabeledBags:
-    parts = [_load(path, manifest, name, mode) for name in _INSTANCES[manifest["layout"]]]
+def _open(path: Path, manifest: dict[str, Any]) -> LabeledBags:
+    parts = [_load(path, manifest, name) for name in _INSTANCES[manifest["layout"]]]
     shape = (manifest["n_instances"], manifest["n_features"])
     X = parts[0] if len(parts) == 1 else _sparse(path, parts, shape)
     known = {*manifest["arrays"], *manifest["lists"]}
-    others = {
-        name: _load(path, manifest, name, mode if name in PER_INSTANCE else None)
-        for name in ("offsets", *PER_BAG, *PER_INSTANCE, "y")
-        if name in known
-    }
+    names = [name for name in ("offsets", *PER_BAG, *PER_INSTANCE, "y") if name in known]
+    others = {name: _load(path, manifest, name) for name in names}
     if "parents" in known:
         warnings.warn(MEMBERS["parents"], stacklevel=4)
-    y = others.pop("y", None)
+    y = np.array(others.pop("y")) if "y" in others else None
     bags = Bags(X, feature_names=manifest["feature_names"], **others)
     found = (X.shape, (len(bags),), (len(bags),) if y is None else y.shape)
     n_bags = (manifest["n_bags"],)
@@ -159,7 +152,7 @@ def _checksum(manifest: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
 
 
-def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
+def _load(path: Path, manifest: dict[str, Any], name: str) -> Any:
     if name in manifest["lists"]:
         values = np.empty(len(manifest["lists"][name]), dtype=object)
         values[:] = manifest["lists"][name]
@@ -177,10 +170,8 @@ def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
             problem = f"its {what} is {found}, {MANIFEST} says {expected[what]}."
             raise CorruptFileError(file, problem)
     guard(values, expected["checksums"], partial(CorruptFileError, file))
-    if mode is None or not name.startswith("X"):  # whose blocks are verified when they are read
+    if not name.startswith("X"):  # whose blocks are verified when they are read
         verify(values)
-    if mode is None:
-        values = np.array(values, order="K")
     return rows_as_names(values) if name in NAMES else values
 
 

@@ -8,6 +8,7 @@ Text after ``#`` is a comment. Indices count from one. The instances stay sparse
 from __future__ import annotations
 
 import re
+import sys
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import open_source, write_text
 from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
-from bagwise.io.tables import TextColumn, is_number, parse_all, type_columns
+from bagwise.io.tables import is_number, parse_all, type_columns
 from bagwise.tolerances import LARGEST_EXACT
 
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")
@@ -69,7 +70,7 @@ def read_svmlight(
                 continue
             names, pairs = _split(path, line, body)
             for column, name in zip(texts.values(), names, strict=True):
-                column.append(name)
+                column.append(sys.intern(name))
             found = _parse_pairs(path, line, pairs, is_whole=text.endswith("\n"))
             lines.append(line)
             counts.append(len(found) // 2)
@@ -79,8 +80,7 @@ def read_svmlight(
     X = _stack(path, np.array(numbers).reshape(-1, 2), offsets_of(counts), lines, zero_based, width)
     if "" in texts["instance_ids"]:  # the form with qid has none
         del texts["instance_ids"]
-    keys = {role: TextColumn(column) for role, column in texts.items()}
-    typed = type_columns(path, keys, lines.__getitem__)
+    typed = type_columns(path, texts, lines.__getitem__)
     return assemble(path, X, typed, None, lines.__getitem__, regroup=regroup)
 
 

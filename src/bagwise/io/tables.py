@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -164,14 +165,14 @@ def check_width(path: Path, line: int, fields: list[str], width: int, rest: Iter
 def read_rows(path: Path, rows: Rows, layout: Layout, dtype: Any) -> LabeledBags:
     """Read the bags of a text file, given how its rows are split."""
     blocks: list[Array] = []
-    keys, lines = {key: TextColumn() for key in layout.keys}, array("q")
+    keys, lines = {key: list[str]() for key in layout.keys}, array("q")
     with open_source(path) as file:
         split = rows(path, file)
         while block := list(islice(split, rows_per_block(len(layout.names)))):
             blocks.append(parse_numbers(path, block, layout).astype(dtype, copy=False))
             lines.extend(line for line, _ in block)
             for key, j in layout.keys.items():
-                keys[key].extend([fields[j] for _, fields in block])
+                keys[key].extend(sys.intern(fields[j]) for _, fields in block)
     columns = type_columns(path, keys, lines.__getitem__)
     return layout.assemble(path, join_blocks(path, blocks), columns, lines.__getitem__)
 
@@ -213,84 +214,55 @@ def join_blocks(path: Path, blocks: list[Array]) -> Array:
     return X
 
 
-class TextColumn:
-    """A column with few distinct texts, stored as one small number per row."""
-
-    def __init__(self, texts: list[str] | None = None) -> None:
-        self._numbers: dict[str, int] = {}
-        self._codes: list[Array] = []
-        self.extend(texts or [])
-
-    def extend(self, texts: list[str]) -> None:
-        """Append texts."""
-        numbers = self._numbers
-        codes = (numbers.setdefault(text, len(numbers)) for text in texts)
-        self._codes.append(np.fromiter(codes, np.int32, len(texts)))
-
-    @property
-    def codes(self) -> Array:
-        """Number of the text of every row."""
-        return np.concatenate(self._codes)
-
-    def first_row(self, text: str) -> int | None:
-        """Return the first row that contains a text, if any."""
-        number = self._numbers.get(text)
-        return None if number is None else int(np.argmax(self.codes == number))
-
-    def code(self, *, exact_text: bool) -> Coded:
-        """Return the typed distinct values, and the number of each row's value.
-
-        The values are numbers only if every text of the column is one. With ``exact_text`` (ids)
-        the number must also print as the same text: '007' stays a text.
-        """
-        return Coded(self.codes, type_texts(list(self._numbers), exact_text))
-
-    def code_known(self) -> Array:
-        """Return the typed value of every row: NaN or an empty text where it is missing."""
-        known = [text for text in self._numbers if text not in MISSING]
-        typed = dict(zip(known, type_texts(known, exact_text=False).tolist(), strict=True))
-        values = np.array([typed.get(text) for text in self._numbers], dtype=object)
-        return values[self.codes]
-
-
 def type_columns(
-    path: Path, keys: dict[str, TextColumn], place: Callable[[int], int | str]
+    path: Path, keys: dict[str, list[str]], place: Callable[[int], int | str]
 ) -> dict[str, Any]:
     """Return the columns of a text file by role, as `assemble` takes them."""
     columns: dict[str, Any] = {}
-    for key, column in keys.items():
+    for key, texts in keys.items():
         if key == "known_labels":
-            columns[key] = column.code_known()
+            columns[key] = type_column(texts, key)
             continue
-        for text in sorted(MISSING) if key == "label" else [""]:
-            row = column.first_row(text)
-            if row is not None:
-                raise missing_value(path, key, place(row), text)
-        values = column.code(exact_text=key in _EXACT)
+        codes, distinct = _number_texts(texts)
+        missing = next((t for t in distinct if not t or (key == "label" and t in MISSING)), None)
+        if missing is not None:
+            raise missing_value(path, key, place(texts.index(missing)), missing)
+        values = type_texts(distinct, exact_text=key in _EXACT)
         if key.startswith(NUMERIC):
-            values = Coded(values.codes, _as_numbers(path, key, column, values.values, place))
-        columns[key] = values if key in CODED else values.at(slice(None))
+            strange = next((t for t in distinct if not is_number(t)), None)
+            if strange is not None and values.dtype.kind == "U":
+                row = texts.index(strange)
+                raise MixedTypeError(path, f"{strange!r} is not a number.", place(row), key)
+            values = values.astype(np.float64)
+        columns[key] = Coded(codes, values) if key in CODED else values[codes]
     return columns
 
 
-def _as_numbers(path: Path, key: str, column: TextColumn, values: Any, place: Any) -> Any:
-    for text in values if values.dtype.kind == "U" else []:
-        if not is_number(text):
-            row = column.first_row(text) or 0
-            raise MixedTypeError(path, f"{str(text)!r} is not a number.", place(row), key)
-    return values.astype(np.float64)
-
-
 def type_column(texts: list[str], role: str) -> Array:
-    """Return the typed value of every text of a column of a role."""
-    column = TextColumn(texts)
-    if role == "known_labels":
-        return column.code_known()
-    return column.code(exact_text=role in _EXACT).at(slice(None))
+    """Return the typed value of every text of a column of a role.
+
+    Labels of instances may be missing: they are NaN or an empty text there.
+    """
+    codes, distinct = _number_texts(texts)
+    if role != "known_labels":
+        return type_texts(distinct, exact_text=role in _EXACT)[codes]
+    known = [text for text in distinct if text not in MISSING]
+    typed = dict(zip(known, type_texts(known, exact_text=False).tolist(), strict=True))
+    return np.array([typed.get(text) for text in distinct], dtype=object)[codes]
+
+
+def _number_texts(texts: list[str]) -> tuple[Array, list[str]]:
+    """Return the number of the text of every row, and the distinct texts by number."""
+    numbers: dict[str, int] = {}
+    codes = (numbers.setdefault(text, len(numbers)) for text in texts)
+    return np.fromiter(codes, np.int32, len(texts)), list(numbers)
 
 
 def type_texts(texts: list[str], exact_text: bool) -> Array:
-    """Return distinct texts as booleans, integers or floats if all of them are, else as texts."""
+    """Return distinct texts as booleans, integers or floats if all of them are, else as texts.
+
+    With ``exact_text`` (ids) a number must also print as the same text: '007' stays a text.
+    """
     if set(texts) <= {"True", "False"}:
         return np.array([t == "True" for t in texts])
     for kind in (int, float):
