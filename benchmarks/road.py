@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 import pandas as pd
+from sklearn.metrics import cohen_kappa_score, r2_score
 
 from bagwise.datasets import make_slide_bags
-from bagwise.measures import quadratic_kappa, r2
 from bagwise.times import check_times, concordance
 
 Run = Callable[[list[str]], tuple[int, str]]
@@ -321,10 +321,10 @@ def _score(data: Data, predictions: list[dict[str, Any]]) -> float:
     if data.task == "times":
         return concordance(check_times(truth), np.array(predicted))[0]
     if data.task == "numbers":
-        return r2(np.array(truth), np.array(predicted))
+        return float(r2_score(truth, predicted))
     number = {grade: k for k, grade in enumerate(("mild", "moderate", "severe"))}
     codes = [np.array([number[grade] for grade in of]) for of in (truth, predicted)]
-    return quadratic_kappa(*codes)
+    return float(cohen_kappa_score(*codes, weights="quadratic"))
 
 
 def _chance(row: dict[str, Any], label: str, positive: Any) -> float:

@@ -21,7 +21,6 @@ from bagwise.measures import (
     evaluate_model,
     evaluate_times,
     measure,
-    quadratic_kappa,
 )
 from bagwise.times import Times, check_times, kaplan_meier
 
@@ -37,7 +36,6 @@ def test_values_are_those_of_scikit_learn():
     assert found["spearman"] == pytest.approx(spearmanr(y, predicted).statistic)
     grades, guesses = rng.integers(0, 4, 80), rng.integers(0, 4, 80)
     expected = cohen_kappa_score(grades, guesses, weights="quadratic")
-    assert quadratic_kappa(grades, guesses) == pytest.approx(expected)
     assert measure(OF_GRADES, grades, guesses)["kappa"][0] == pytest.approx(expected)
 
 

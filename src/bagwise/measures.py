@@ -1,10 +1,11 @@
 """Metrics of numbers, grades and times on bags that a model has not seen, with 95 % intervals.
 
-Units are the groups of ``bags.groups``, or the bags where there are none; bags of one unit are
-never taken as independent. The standard errors of numbers and grades are those of the jackknife
-over units, on a scale without bounds: the logarithm of RMSE, MAE and 1 - R^2, Fisher's z of
-correlations and kappa. The C-index and the Brier score are sums over pairs and bags: their variance
-is the sum of the squares of what units contribute, and the interval of C is that of its logit.
+A metric is a value and one part per bag: the sum of the squared parts is its variance. Parts of a
+metric of numbers or grades say how it changes without the bag (the jackknife); the C-index and the
+Brier score are sums over pairs and bags, which have parts by themselves. Units are the groups of
+``bags.groups``, or the bags where there are none: parts of bags of one unit are added first, so
+that such bags are never taken as independent. Intervals are made on a scale without bounds: the
+logarithm of RMSE, MAE and 1 - R^2, Fisher's z of correlations and kappa, log-odds of C.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from bagwise.estimators.regressor import check_numbers
 from bagwise.estimators.tags import innermost
 from bagwise.times import (
     Steps,
-    Times,
     brier_parts,
     check_times,
     concordance,
@@ -35,30 +35,11 @@ from bagwise.times import (
 __all__ = ["evaluate_model", "evaluate_times", "measure"]
 
 Interval = tuple[float, float, float]  # value, lower and upper bound
+Part = tuple[float, Array]  # a value, and what each bag contributes to its error
 # What reports and figures call metrics whose name does not say it.
 NAMES = {"auc": "AUC", "rmse": "RMSE", "mae": "mean absolute error", "r2": "R²"}
 NAMES |= {"spearman": "Spearman's ρ", "kappa": "quadratic kappa", "accuracy": "accuracy"}
 NAMES |= {"harrell_c": "Harrell's C", "uno_c": "Uno's C", "brier": "integrated Brier score"}
-
-
-def r2(y: Array, predicted: Array) -> float:
-    """Return the share of the variance that is explained; NaN of equal numbers."""
-    spread = float(np.sum((y - y.mean()) ** 2))
-    return 1 - float(np.sum((y - predicted) ** 2)) / spread if spread > 0 else float("nan")
-
-
-def spearman(y: Array, predicted: Array) -> float:
-    """Return the correlation of ranks; NaN where one side has equal ranks only."""
-    ranks = [rankdata(each) - (len(y) + 1) / 2 for each in (y, predicted)]
-    norms = np.linalg.norm(ranks, axis=1).prod()
-    return float(ranks[0] @ ranks[1] / norms) if norms > 0 else float("nan")
-
-
-def quadratic_kappa(y: Array, predicted: Array) -> float:
-    """Return Cohen's kappa of numbered grades with quadratic weights; NaN of one grade."""
-    expected = np.mean((y[:, None] - predicted) ** 2)
-    return float(1 - np.mean((y - predicted) ** 2) / expected) if expected > 0 else float("nan")
-
 
 # Where errors are normal, the way back, and by how much the scale stretches errors at a value.
 Scale = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any]]
@@ -66,22 +47,55 @@ _LOG: Scale = (np.log, np.exp, lambda value: 1 / value)
 REST: Scale = (lambda v: np.log(1 - v), lambda u: 1 - np.exp(u), lambda v: 1 / (1 - v))
 FISHER: Scale = (np.arctanh, np.tanh, lambda value: 1 / (1 - value**2))
 LOGIT: Scale = (logit, expit, lambda value: 1 / (value * (1 - value)))
-_PLAIN: Scale = (lambda v: v, lambda v: np.clip(v, 0.0, 1.0), np.ones_like)
-_MEASURES: dict[str, tuple[Callable[[Array, Array], float], Scale]] = {
-    "rmse": (lambda y, predicted: float(np.sqrt(np.mean((y - predicted) ** 2))), _LOG),
-    "mae": (lambda y, predicted: float(np.mean(np.abs(y - predicted))), _LOG),
-    "r2": (r2, REST),
-    "spearman": (spearman, FISHER),
-    "kappa": (quadratic_kappa, FISHER),
-    "accuracy": (lambda y, predicted: float(np.mean(y == predicted)), _PLAIN),
+_PLAIN: Scale = (lambda v: v, lambda v: v, np.ones_like)
+_SHARE: Scale = (lambda v: v, lambda v: np.clip(v, 0.0, 1.0), np.ones_like)
+# Metrics of the means over bags of squared and absolute error, equality, number and its square,
+# prediction and its square.
+_OF_MEANS: dict[str, tuple[Callable[[Array], Any], Scale]] = {
+    "rmse": (lambda m: np.sqrt(m[0]), _LOG),
+    "mae": (lambda m: m[1], _LOG),
+    "accuracy": (lambda m: m[2], _SHARE),
+    "r2": (lambda m: 1 - m[0] / (m[4] - m[3] ** 2), REST),
+    "kappa": (lambda m: 1 - m[0] / (m[4] + m[6] - 2 * m[3] * m[5]), FISHER),
 }
 OF_NUMBERS, OF_GRADES = ("rmse", "mae", "r2", "spearman"), ("kappa", "mae", "accuracy")
+SCALES = {name: scale for name, (_, scale) in _OF_MEANS.items()}
+SCALES |= {"spearman": FISHER, "harrell_c": LOGIT}
+
+
+def split_parts(name: str, y: Array, predicted: Array) -> Part:
+    """Return a metric of numbers, or of numbered grades, and the parts of the bags.
+
+    R^2 and the quadratic kappa of equal numbers are NaN.
+    """
+    n = len(y)
+    if name == "spearman":
+        value, rows = _spearman(y, predicted), np.arange(n)
+        left = np.array([_spearman(y[rows != i], predicted[rows != i]) for i in rows])
+    else:
+        error, a, b = y - predicted, y - y.mean(), predicted - y.mean()
+        terms = np.array([error**2, np.abs(error), error == 0, a, a**2, b, b**2])
+        means = terms.mean(axis=1, keepdims=True)
+        with np.errstate(all="ignore"):
+            of = _OF_MEANS[name][0]
+            value, left = float(of(means)[0]), of(means + (means - terms) / max(n - 1, 1))
+    if not np.isfinite(value):
+        return float("nan"), np.zeros(n)
+    left = np.where(np.isfinite(left), left, value)  # the others may be equal
+    return value, left.mean() - left
+
+
+def _spearman(y: Array, predicted: Array) -> float:
+    """Return the correlation of ranks; NaN where one side has equal ranks only."""
+    ranks = [rankdata(each) - (len(y) + 1) / 2 for each in (y, predicted)]
+    norms = np.linalg.norm(ranks, axis=1).prod()
+    return float(ranks[0] @ ranks[1] / norms) if norms > 0 else float("nan")
 
 
 def measure(
     names: Iterable[str], y: Array, predicted: Array, units: Array | None = None
 ) -> dict[str, Interval]:
-    """Return metrics of numbers, or of numbered grades, with intervals by the jackknife over units.
+    """Return metrics of numbers, or of numbered grades, with intervals.
 
     Examples
     --------
@@ -93,35 +107,32 @@ def measure(
     0.992
     """
     units = np.arange(len(y)) if units is None else units
-    n_units = int(units.max()) + 1
-    kept = [units != unit for unit in range(n_units)]
-    found: dict[str, Interval] = {}
-    for name in names:
-        of, scale = _MEASURES[name]
-        value = of(y, predicted)
-        with np.errstate(all="ignore"):
-            left = scale[0](np.array([of(y[rows], predicted[rows]) for rows in kept]))
-            error = np.sqrt((n_units - 1) / n_units * np.sum((left - left.mean()) ** 2))
-            half = student.ppf(0.975, max(n_units - 1, 1)) * error
-        found[name] = value, *_bound_at(value, half, scale)
-    return found
+    quantile = float(student.ppf(0.975, max(int(units.max()), 1)))
+    parted = {name: split_parts(name, y, predicted) for name in names}
+    return {
+        name: bound_parts(*found, units, SCALES[name], quantile) for name, found in parted.items()
+    }
 
 
-def _bound_at(value: float, half: float, scale: Scale) -> tuple[float, float]:
-    """Return the bounds of an interval of this half-width on the scale."""
-    forward, back, _ = scale
-    with np.errstate(all="ignore"):
-        low, high = sorted(float(back(forward(value) + step)) for step in (-half, half))
-    # Without any error the scale ends: the value is all that is known.
-    return (low, high) if np.isfinite(low) and np.isfinite(high) else (value, value)
+def bound_parts(
+    value: float, parts: Array, units: Array, scale: Scale, quantile: float = norm.ppf(0.975)
+) -> Interval:
+    """Return the interval of a value with the parts of bags, of which units are independent."""
+    sums = np.bincount(units, weights=parts)
+    ratio = len(sums) / (len(sums) - 1) if 1 < len(sums) < len(parts) else 1.0
+    return value, *bound(value, float(np.sqrt(ratio * np.sum(sums**2))), scale, quantile)
 
 
 def bound(
     value: float, error: float, scale: Scale, quantile: float = norm.ppf(0.975)
 ) -> tuple[float, float]:
     """Return the bounds of a value with this standard error, by way of a scale without bounds."""
+    forward, back, stretch = scale
     with np.errstate(all="ignore"):
-        return _bound_at(value, quantile * error * float(scale[2](np.float64(value))), scale)
+        half = quantile * error * float(stretch(np.float64(value)))
+        low, high = sorted(float(back(forward(value) + step)) for step in (-half, half))
+    # Without any error the scale ends: the value is all that is known.
+    return (low, high) if np.isfinite(low) and np.isfinite(high) else (value, value)
 
 
 def evaluate_times(
@@ -145,17 +156,18 @@ def evaluate_times(
     moments = np.asarray(moments, dtype=np.float64)
     last = float(censoring.times[-1])
     found = {
-        "harrell_c": interval_of_pairs(*concordance(times, risk, strata=strata), units),
-        "uno_c": interval_of_pairs(*concordance(times, risk, censoring, last, strata), units),
+        "harrell_c": bound_parts(*concordance(times, risk, strata=strata), units, LOGIT),
+        "uno_c": bound_parts(*concordance(times, risk, censoring, last, strata), units, LOGIT),
     }
     inside = moments < min(last, times.time.max())
     if inside.any():
         survival = np.asarray(survival, dtype=np.float64)
-        parts = _integrate(times, survival[:, inside], moments[inside], censoring)
-        found["brier"] = _of_mean(parts, units)
+        chances = zip(moments[inside], survival[:, inside].T, strict=True)
+        errors = [brier_parts(times, 1 - column, t, censoring) for t, column in chances]
+        found["brier"] = _bound_mean(integrate_over(moments[inside], np.array(errors).T), units)
         for k in choose_landmarks(np.flatnonzero(inside)):
             excess = excess_events(times, 1 - survival[:, k], moments[k], censoring)
-            found[f"calibration_{moments[k]:.3g}"] = _of_mean(excess, units)
+            found[f"calibration_{moments[k]:.3g}"] = _bound_mean(excess, units)
     return found
 
 
@@ -165,12 +177,9 @@ def choose_landmarks(numbers: Array) -> list[int]:
     return numbers[np.unique(places.round().astype(int))].tolist()
 
 
-def _integrate(times: Times, survival: Array, moments: Array, censoring: Steps) -> Array:
-    columns = [
-        brier_parts(times, 1 - column, t, censoring)
-        for t, column in zip(moments, survival.T, strict=True)
-    ]
-    return integrate_over(moments, np.stack(columns, axis=1))
+def _bound_mean(values: Array, units: Array) -> Interval:
+    mean = float(values.mean())
+    return bound_parts(mean, (values - mean) / len(values), units, _PLAIN)
 
 
 @documenting(
@@ -224,17 +233,3 @@ def judge_predictions(
     if task != "times":
         raise ValueError("For classes take bagwise.metrics.evaluation.")
     return evaluate_times(y, predicted, survival, moments, model._censoring(), units, strata)
-
-
-def interval_of_pairs(value: float, parts: Array, units: Array) -> Interval:
-    """Return the interval of a share of pairs, on the scale of log-odds."""
-    error = float(np.sqrt(np.sum(np.bincount(units, weights=parts) ** 2)))
-    return value, *bound(value, error, LOGIT)
-
-
-def _of_mean(values: Array, units: Array) -> Interval:
-    """Return the interval of a mean over bags, whose units are independent."""
-    mean = float(values.mean())
-    sums = np.bincount(units, weights=(values - mean) / len(values))
-    half = float(norm.ppf(0.975) * np.sqrt(np.sum(sums**2)))
-    return mean, mean - half, mean + half

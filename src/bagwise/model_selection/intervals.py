@@ -34,14 +34,12 @@ from scipy.stats import norm, t as student
 
 from bagwise._typing import Array
 from bagwise.bags.ids import factorize
-from bagwise.measures import FISHER, LOGIT, REST, bound
+from bagwise.measures import SCALES, Part, bound, split_parts
 from bagwise.metrics import auc_bounds, count_effective, labels_of, place_scores, wilson
 from bagwise.times import check_times, concordance
 
 METRICS = ("auc", "accuracy", "balanced_accuracy")  # of any number of classes
-# The metric of each other task, what chance has, and the scale of its intervals.
-OF_TASKS = {"numbers": "r2", "grades": "kappa", "times": "harrell_c"}
-_SCALES = {"r2": REST, "kappa": FISHER, "harrell_c": LOGIT}
+OF_TASKS = {"numbers": "r2", "grades": "kappa", "times": "harrell_c"}  # what others have
 _DRAWS = 2000  # of joint errors: their 95 % quantile is then known to about .05
 _POWER = 0.8  # the usual chance that a study of the size asked for finds the difference
 
@@ -114,8 +112,6 @@ class Sample:
 # metric in the weight of the bag (its influence), centered. A function returns the metric and the
 # parts, one per bag; the sum of their squares estimates the variance of the metric.
 
-Part = tuple[float, Array]
-
 
 def _sides(values: Array, side: Array) -> Part:
     """Return the mean over sides of their means, and (value - mean of its side) / (side's size)."""
@@ -165,25 +161,9 @@ def _of_class(sample: Sample, scores: Array, _: Array, *, positive: bool) -> Par
     return _sides(np.where(mine, right, np.nan), np.zeros(len(mine)))
 
 
-def _r2(sample: Sample, predicted: Array, _: Array) -> Part:
-    around = (sample.y - sample.y.mean()) ** 2
-    return _rest((sample.y - predicted) ** 2, around, around)
-
-
-def _kappa(sample: Sample, predicted: Array, _: Array) -> Part:
-    """Return the quadratic kappa of numbered grades; a bag is in two means over all pairs."""
-    apart = (sample.y[:, None] - predicted) ** 2
-    by_chance = apart.mean(axis=0) + apart.mean(axis=1)
-    return _rest((sample.y - predicted) ** 2, by_chance / 2, by_chance)
-
-
-def _rest(errors: Array, usual: Array, influence: Array) -> Part:
-    """Return 1 - mean(errors) / mean(usual), and the parts of bags."""
-    if not usual.mean() > 0:
-        return float("nan"), np.zeros(len(errors))
-    share = float(errors.mean() / usual.mean())
-    shift = errors - errors.mean() - share * (influence - influence.mean())
-    return 1 - share, -shift / usual.mean() / len(errors)
+def _of_values(sample: Sample, predicted: Array, _: Array, *, metric: str) -> Part:
+    """Return a metric of numbers, or of numbered grades."""
+    return split_parts(metric, sample.y, predicted)
 
 
 def _harrell_c(sample: Sample, risk: Array, folds: Array) -> Part:
@@ -198,8 +178,8 @@ PARTS: dict[str, Callable[[Sample, Array, Array], Part]] = {
     "balanced_accuracy": _balanced_accuracy,
     "sensitivity": partial(_of_class, positive=True),
     "specificity": partial(_of_class, positive=False),
-    "r2": _r2,
-    "kappa": _kappa,
+    "r2": partial(_of_values, metric="r2"),
+    "kappa": partial(_of_values, metric="kappa"),
     "harrell_c": _harrell_c,
 }
 
@@ -241,8 +221,8 @@ def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array
     value, variance = float(values.mean()), sample.variance(parts)
     if metric == "auc":
         return Estimate(value, *_bound_auc(value, sample, parts[0]), parts, values)
-    if metric in _SCALES:
-        bounds = bound(value, float(np.sqrt(variance)), _SCALES[metric], sample.quantile)
+    if metric in OF_TASKS.values():
+        bounds = bound(value, float(np.sqrt(variance)), SCALES[metric], sample.quantile)
         return Estimate(value, *bounds, parts, values)
     smallest = min(np.unique(sample.units[sample.y == k]).size for k in sample.classes)
     spread = value * (1 - value)
