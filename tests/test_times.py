@@ -11,6 +11,7 @@ from bagwise.times import (
     check_events,
     check_times,
     concordance,
+    is_ranked,
     kaplan_meier,
     landmark_weights,
 )
@@ -122,3 +123,10 @@ def test_risks_that_cannot_be_compared_are_said():
     with pytest.warns(UndefinedMetricWarning, match="cannot be compared"):
         value, _ = concordance(check_times([[1, 2.0], [1, 2.0]]), np.array([0.0, 1.0]))
     assert np.isnan(value)
+
+
+def test_a_bag_censored_at_the_time_of_an_event_ends_after_it():
+    events, time = np.array([True, False]), np.array([2.0, 2.0])
+    assert is_ranked(Times(events, time))
+    assert not is_ranked(Times(~events[:1], time[:1]))
+    assert not is_ranked(Times(events, np.array([2.0, 1.0])))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bagwise.solvers.cox import cox_baseline, solve_cox
+from bagwise.solvers.cox import cox_baseline, cox_loss, solve_cox
 from bagwise.times import Times, kaplan_meier
 
 
@@ -43,6 +43,9 @@ def test_the_optimum_is_that_of_a_general_minimizer(ties, alpha):
     for record in history:  # the gap is proven at every step
         assert record["objective"] - record["gap"] <= found.fun + 1e-9
     assert history[-1]["gap"] <= 1e-9
+    value, gradient = cox_loss(X, times, np.ones(len(X)), coef)  # without the penalty
+    assert value == pytest.approx(negative_likelihood(X, times, coef), rel=1e-10)
+    np.testing.assert_allclose(gradient, -alpha * coef, atol=1e-4)
 
 
 def test_large_features_do_not_overflow():
