@@ -23,6 +23,7 @@ from bagwise.bags import Bags, check_bags
 from bagwise.crossfit.folds import number_units
 from bagwise.estimators.regressor import check_numbers
 from bagwise.estimators.tags import innermost
+from bagwise.models.ordinal import number_grades
 from bagwise.times import (
     Steps,
     brier_parts,
@@ -228,7 +229,7 @@ def judge_predictions(
     if task == "numbers":
         return measure(OF_NUMBERS, check_numbers(model, bags, y), predicted, units)
     if task == "grades":
-        numbers, guesses = (model._number(np.asarray(of)) for of in (y, predicted))
+        numbers, guesses = (number_grades(np.asarray(of), model.classes_) for of in (y, predicted))
         return measure(OF_GRADES, numbers, guesses, units)
     if task != "times":
         raise ValueError("For classes take bagwise.metrics.evaluation.")

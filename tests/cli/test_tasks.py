@@ -150,7 +150,7 @@ def fit(table, words, tmp_path):
         (["--duration", "months", "--event", "died", "--model", "MeanRegressor"],
             "MeanRegressor predicts numbers, and the labels are times: take BagSurvival or CoxBag"),
         (["--duration", "months", "--model", "CoxBag"], "belong together"),
-        (["--label", "grade", "--model", "MI-SVM", "--order", "mild"], "does not have the label"),
+        (["--label", "grade", "--model", "MI-SVM", "--order", "mild"], "is not in --order GRADES"),
         (["--label", "grade", "--model", "OrdinalBagClassifier"], "--order gives the order of"),
         (["--label", "grade", "--model", "OrdinalBagClassifier", "--order", "mild,mild"], "twice"),
         (["--label", "grade", "--model", "MeanRegressor"], "take a classifier"),

@@ -20,7 +20,6 @@ from bagwise.cli.audit import judge_unseen, unseen_table
 from bagwise.cli.model import (
     Positive,
     build_model,
-    number_grades,
     order_of,
     positive_label,
     scaler_for,
@@ -157,6 +156,8 @@ def compare(
     if site is not None:
         site_of_units(bags)  # refuses sites that cannot be left out
     if task == "grades":
+        from bagwise.models.ordinal import number_grades
+
         y = number_grades(y, order_of(y, source.order))
     for name in named or []:
         adapt_to(task, build_model(name, {}))  # refuses models of other tasks

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli import output
-from bagwise.cli.model import ModelOptions, number_grades, scaler_for
+from bagwise.cli.model import ModelOptions, scaler_for
 from bagwise.cli.options import Folds, Jobs, Place, Scale, Seed, as_words, one_of
 from bagwise.cli.source import Source
 
@@ -91,6 +91,8 @@ def fit(
             options |= {"cv": folds, "metric": metric, "scale": scale, "impute": source.impute}
             truth, candidate = y, estimator
             if task == "grades":
+                from bagwise.models.ordinal import number_grades
+
                 truth, candidate = number_grades(y, estimator.order), clone(estimator)
                 candidate.order = None
             choices = _search(candidate, points, there, truth, **options)

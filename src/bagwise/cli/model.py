@@ -294,27 +294,14 @@ def check_task(y: Any, task: str, source: Any) -> None:
 
 def order_of(y: Any, order: str | None) -> list[Any]:
     """Return the grades from the lowest to the highest; text needs ``--order``."""
-    from bagwise.models.ordinal import needs_order
+    from bagwise.models.ordinal import needs_order, sort_grades
 
     found = np.unique(y).tolist()
-    if order is None:
-        if needs_order(found):
-            raise typer.BadParameter(f"--order gives the order of {list_names(found)}.")
-        return found
+    if order is None and needs_order(found):
+        raise typer.BadParameter(f"--order gives the order of {list_names(found)}.")
     known = {str(label): label for label in found}
-    names = [name.strip() for name in order.split(",")]
-    missing = next((name for name in known if name not in names), None)
-    if len({*names}) < len(names):
-        raise typer.BadParameter(f"--order {order} has a label twice.")
-    if missing is not None:
-        raise typer.BadParameter(f"--order {order} does not have the label {missing}.")
-    return [known[name] for name in names if name in known]
-
-
-def number_grades(y: Any, order: list[Any]) -> Any:
-    """Return the number of each grade in their order."""
-    number = {grade: k for k, grade in enumerate(order)}
-    return np.array([number[grade] for grade in y.tolist()])
+    names = None if order is None else [name.strip() for name in order.split(",")]
+    return sort_grades(y, names and [known.get(name, name) for name in names]).tolist()
 
 
 def cut_labels(y: Any, cut: float | None) -> Any:

@@ -42,6 +42,7 @@ _OPTIONS = {
     "impute": "--impute median",
     "drop": "--drop NAMES",
     "decimal": "--decimal ','",
+    "order": "--order GRADES",
 }
 _PARAMETERS = {"pos_label": "--positive LABEL"}  # all others are set with --param
 

@@ -140,3 +140,11 @@ def last_step(model: Any) -> Any:
         return last_step(model.steps[-1][1]) if model.steps else model
     is_search = hasattr(model, "cv") and hasattr(model, "estimator")
     return last_step(model.estimator) if is_search else model
+
+
+def configure(model: Any, **settings: Any) -> Any:
+    """Set those of the parameters that a model, or the last step of a pipeline, has."""
+    last = last_step(model)
+    known = last.get_params(deep=False)
+    last.set_params(**{name: value for name, value in settings.items() if name in known})
+    return model

@@ -7,7 +7,7 @@ from typing import Any
 
 from bagwise.bags import Bags
 from bagwise.catalog import EVERY, Entry, Method, make_estimator, rank_cost
-from bagwise.estimators.tags import last_step
+from bagwise.estimators.tags import configure, last_step
 from bagwise.kernels import memory_limit
 from bagwise.models.meansvc import MeanRegressor, MeanSVC
 from bagwise.models.ordinal import OrdinalBagClassifier
@@ -98,9 +98,7 @@ def adapt_to(task: str, model: Any) -> Any:
     if own == task:
         return model
     if type(model).__name__ == "AutoBagClassifier" and task in _AUTOMATIC:
-        automatic, given = make_estimator(_AUTOMATIC[task]), model.get_params(deep=False)
-        known = automatic.get_params(deep=False)
-        return automatic.set_params(**{k: v for k, v in given.items() if k in known})
+        return configure(make_estimator(_AUTOMATIC[task]), **model.get_params(deep=False))
     if own == "classes" and task in ("grades", "times"):
         return (OrdinalBagClassifier if task == "grades" else BagSurvival)(estimator=model)
     take = {"numbers": "AutoBagRegressor", "classes": "AutoBagClassifier"}

@@ -27,7 +27,7 @@ from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import decision_without_each
 from bagwise.estimators.params import inner_estimator, integer, param, shared
-from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
+from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags, configure
 from bagwise.models.witness import WitnessSVC
 
 
@@ -141,18 +141,7 @@ class BagEnsemble(Wrapper):
 
 def configure_member(member: Any, seed: int, pos_label: Any) -> Any:
     """Return a copy of a member with a seed and the positive class of the whole."""
-    member = clone(member)
-    known = member.get_params(deep=False)
-    settings = {"random_state": seed, "pos_label": pos_label}
-    return member.set_params(**{key: settings[key] for key in settings if key in known})
-
-
-def tags_of_member(tags: Any, member: Any) -> Any:
-    """Return scikit-learn's tags with what a member says of sparse instances and of classes."""
-    of_member = member.__sklearn_tags__()
-    tags.input_tags.sparse = of_member.input_tags.sparse
-    tags.classifier_tags.multi_class = of_member.classifier_tags.multi_class
-    return tags
+    return configure(clone(member), random_state=seed, pos_label=pos_label)
 
 
 def fit_member(member: Any, bags: Bags, y: Array, weight: Array) -> Any:

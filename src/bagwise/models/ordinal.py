@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.errors import Message, Parameter, TaskWarning, list_names
+from bagwise.errors import Argument, Message, TaskWarning, list_names
 from bagwise.estimators.base import refuse_numbers
 from bagwise.estimators.discovery import LEVEL
 from bagwise.estimators.input import check_target, order_is_meaning, refuse_missing_labels
@@ -35,6 +35,30 @@ def _has_exact(model: OrdinalBagClassifier) -> bool:
 def needs_order(grades: list[Any]) -> bool:
     """Return whether grades are text whose order is not that of the alphabet by convention."""
     return isinstance(grades[0], str) and not (len(grades) == 2 and order_is_meaning(grades))
+
+
+def sort_grades(y: Array, order: Any = None) -> Array:
+    """Return the grades that occur from the lowest to the highest, as an ``order`` has them."""
+    found = np.unique(y)
+    if order is None:
+        return found
+    names: list[Any] = np.asarray(order).tolist()
+    given = Argument("order", str(names))
+    if len({*names}) < len(names):
+        raise ValueError(Message(given, " has a grade twice."))
+    unknown = next((grade for grade in found.tolist() if grade not in names), None)
+    if unknown is not None:
+        raise ValueError(Message(f"y contains {unknown!r}, which is not in ", given, "."))
+    return np.array([grade for grade in names if grade in found.tolist()])
+
+
+def number_grades(y: Array, grades: Any) -> Array:
+    """Return the numbers of grades, given from the lowest to the highest."""
+    number = {grade: k for k, grade in enumerate(np.asarray(grades).tolist())}
+    unknown = next((grade for grade in y.tolist() if grade not in number), None)
+    if unknown is not None:
+        raise ValueError(f"y contains {unknown!r}; the model knows {list(number)}.")
+    return np.array([number[grade] for grade in y.tolist()])
 
 
 class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
@@ -78,56 +102,28 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
     _rising = False
 
     def _read_labels(self, bags: Bags, y: Any, weight: Array) -> Array:
-        order, y = self._order_of(y), check_target(self, bags, y)
+        kind: Any = getattr(y, "dtype", None)
+        order = self.order
+        if order is None and getattr(kind, "ordered", False):
+            order = kind.categories
+        y = check_target(self, bags, y)
         refuse_missing_labels(bags, y)
         refuse_numbers(self, y)
-        return self._keep_grades(y, order, weight)
-
-    def _fit_labels(self, bags: Bags, y: Array, weight: Array) -> None:
-        self._fit_thresholds(bags, y, weight)
+        self.classes_ = sort_grades(y, order)
+        if order is None and needs_order(grades := self.classes_.tolist()):
+            start = f"Grades that are text are sorted as such: {list_names(grades)}. Give "
+            message = Message(start, "their order with ", Argument("order"), ".")
+            warnings.warn(message, TaskWarning, stacklevel=4)
+        if len(np.unique(y[weight > 0])) < 2:
+            raise ValueError(f"There is only one class, {y.tolist()[0]!r}: grades need two.")
+        return number_grades(y, self.classes_)
 
     def _recall_labels(self, bags: Bags, y: Any) -> Array:
-        return self._number(check_target(self, bags, y))
+        return number_grades(check_target(self, bags, y), self.classes_)
 
     def _ask_thresholds(self, y: Array) -> tuple[Array, Array]:
         truth = y[:, None] >= np.arange(1, len(self.classes_))
         return truth, np.ones(truth.shape)
-
-    def _order_of(self, y: Any) -> list[Any] | None:
-        kind = getattr(y, "dtype", None)
-        if self.order is not None:
-            order: list[Any] = np.asarray(self.order).tolist()
-            if len({*order}) < len(order):
-                raise ValueError(f"order={order} has a grade twice.")
-            return order
-        return (
-            list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
-        )
-
-    def _keep_grades(self, y: Array, order: list[Any] | None, weight: Array) -> Array:
-        """Remember the grades that occur, and return their numbers."""
-        found = np.unique(y)
-        if order is None and needs_order(found.tolist()):
-            start = f"Grades that are text are sorted as such: {list_names(found.tolist())}. Give "
-            message = Message(start, "their order with ", Parameter("order"), ".")
-            warnings.warn(message, TaskWarning, stacklevel=4)
-        if order is not None:
-            unknown = [grade for grade in found.tolist() if grade not in order]
-            if unknown:
-                raise ValueError(f"y contains {unknown[0]!r}, which is not in order={order}.")
-            found = np.array([grade for grade in order if grade in found.tolist()])
-        if len(found) < 2 or len(np.unique(y[weight > 0])) < 2:
-            raise ValueError(f"There is only one class, {found.tolist()[0]!r}: grades need two.")
-        self.classes_ = found
-        return self._number(y)
-
-    def _number(self, y: Array) -> Array:
-        """Return the numbers of grades that the model knows."""
-        number = {grade: k for k, grade in enumerate(self.classes_.tolist())}
-        unknown = [grade for grade in y.tolist() if grade not in number]
-        if unknown:
-            raise ValueError(f"y contains {unknown[0]!r}; the model knows {list(number)}.")
-        return np.array([number[grade] for grade in y.tolist()])
 
     def _name_threshold(self, number: int) -> str:
         return f"Grade {self.classes_.tolist()[number + 1]!r} or more"
@@ -156,7 +152,7 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
     @answers("float", "1 is perfect, 0 is chance.", sample_weight="One weight per bag.")
     def score(self, bags: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the quadratic weighted kappa of the predicted grades."""
-        codes = [self._number(of) for of in (np.asarray(y), self.predict(bags))]
+        codes = [number_grades(of, self.classes_) for of in (np.asarray(y), self.predict(bags))]
         return float(cohen_kappa_score(*codes, weights="quadratic", sample_weight=sample_weight))
 
     @answers(

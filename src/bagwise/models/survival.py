@@ -138,7 +138,7 @@ class BagSurvival(TimesModel, ThresholdModels):
             self.times_ = np.unique(np.quantile(known, shares))
         else:
             self.times_ = np.unique(np.asarray(self.times, dtype=np.float64))
-        self._fit_thresholds(bags, y, weight)
+        super()._fit_labels(bags, y, weight)
 
     def _recall_labels(self, bags: Bags, y: Any) -> Times:
         return check_times(y, bags.ids)

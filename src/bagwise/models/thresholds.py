@@ -9,7 +9,9 @@ regression, bag by bag.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +29,7 @@ from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import decision_without_each
 from bagwise.estimators.params import param
 from bagwise.estimators.scoring import BagScores
-from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags, innermost, last_step
+from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags, configure, innermost, last_step
 from bagwise.models.witness import WitnessSVC
 
 # How warnings about decisions and the positive class begin, which nobody chose here.
@@ -74,7 +76,7 @@ class ThresholdModels(BagScores):
         """Return who is above each threshold, and with what weight, one column per threshold."""
         raise NotImplementedError
 
-    def _fit_thresholds(self, bags: Bags, y: Any, weight: Array) -> None:
+    def _fit_labels(self, bags: Bags, y: Any, weight: Array) -> None:
         """Fit one classifier per threshold."""
         truth, of_thresholds = self._ask_thresholds(y)
         weight = of_thresholds * weight[:, None]
@@ -106,12 +108,9 @@ class ThresholdModels(BagScores):
         member = clone(self._model())
         last = last_step(member)
         if isinstance(last, BagClassifier):
-            last.set_params(probability="sigmoid")
-            if last.calibration_cv is not None:
-                last.set_params(calibration_cv=min(N_FOLDS, fewest))
-            known = last.get_params(deep=False)
+            folds = None if last.calibration_cv is None else min(N_FOLDS, fewest)
             shared = {"n_jobs": self.n_jobs, "random_state": self.random_state}
-            last.set_params(**{k: v for k, v in shared.items() if k in known})
+            configure(last, probability="sigmoid", calibration_cv=folds, **shared)
         return member
 
     def _recall_labels(self, bags: Bags, y: Any) -> Any:
@@ -142,23 +141,19 @@ class ThresholdModels(BagScores):
         """Return the score of bags or instances from their monotone probabilities, one column."""
         raise NotImplementedError
 
-    def _gather(self, ask: Any, n_rows: int) -> Array:
-        """Return what ``ask(member)`` says at every threshold, made monotone."""
+    def _gather(self, ask: Callable[[Any, Bags], Array], bags: Bags, n_rows: int) -> Array:
+        """Return what ``ask(model, bags)`` says at every threshold, made monotone."""
         columns = [
-            np.full(n_rows, constant) if member is None else ask(member)
+            np.full(n_rows, constant) if member is None else ask(*innermost(member, bags))
             for member, constant in zip(self.estimators_, self.constants_, strict=True)
         ]
         return make_monotone(np.stack(columns, axis=1), rising=self._rising)
 
     def _chances(self, bags: Bags) -> Array:
-        return self._gather(lambda member: member.predict_proba(bags)[:, 1], len(bags))
+        return self._gather(_ask_bags, bags, len(bags))
 
     def _instance_chances(self, bags: Bags) -> Array:
-        def ask(member: Any) -> Array:
-            model, seen = innermost(member, bags)
-            return _to_chances(model, model.instance_decision_function(seen))
-
-        return self._gather(ask, bags.n_instances)
+        return self._gather(_ask_instances, bags, bags.n_instances)
 
     def _bag_scores(self, bags: Bags) -> Array:
         return self._reduce(self._chances(bags))
@@ -167,17 +162,27 @@ class ThresholdModels(BagScores):
         return self._reduce(self._instance_chances(bags))
 
     def _scores_without_each(self, bags: Bags) -> Array:
-        def ask(member: Any) -> Array:
-            model, seen = innermost(member, bags)
-            if isinstance(model, BagClassifier):
-                return _to_chances(model, decision_without_each(model, seen))
-            return score_without_each(lambda part: model.predict_proba(part)[:, 1], seen)
+        return self._reduce(self._gather(_ask_without_each, bags, bags.n_instances))
 
-        return self._reduce(self._gather(ask, bags.n_instances))
+
+# The probability of the class True at a threshold.
+
+
+def _ask_bags(model: Any, bags: Bags) -> Array:
+    return model.predict_proba(bags)[:, 1]
+
+
+def _ask_instances(model: Any, bags: Bags) -> Array:
+    return _to_chances(model, model.instance_decision_function(bags))
+
+
+def _ask_without_each(model: Any, bags: Bags) -> Array:
+    if isinstance(model, BagClassifier):
+        return _to_chances(model, decision_without_each(model, bags))
+    return score_without_each(partial(_ask_bags, model), bags)
 
 
 def _to_chances(model: Any, scores: Array) -> Array:
-    """Return the probabilities of the class True that scores of a calibrated model stand for."""
     return sigmoid_probabilities(scores, model.slope_, float(model.threshold_log_odds_[0]))
 
 

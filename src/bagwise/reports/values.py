@@ -16,6 +16,7 @@ from bagwise.estimators.discovery import LEVEL
 from bagwise.estimators.explanation import instance_names
 from bagwise.measures import NAMES, choose_landmarks, judge_predictions
 from bagwise.metrics import unwrap_model
+from bagwise.models.ordinal import number_grades
 from bagwise.plot._display import FAINT, NEGATIVE, POSITIVE, new_axes
 from bagwise.times import Times, check_times, kaplan_meier
 
@@ -166,7 +167,7 @@ def _rows(model: Any, inner: Any, bags: Bags, y: Array, predicted: Array) -> lis
     elif inner.task == "numbers":
         order, truth = np.argsort(-np.abs(y - predicted), kind="stable"), [f"{v:.4g}" for v in y]
     else:
-        numbers = (inner._number(each) for each in (y, predicted))
+        numbers = (number_grades(each, inner.classes_) for each in (y, predicted))
         order = np.argsort(-np.abs(np.subtract(*numbers)), kind="stable")
         truth = [str(value) for value in y.tolist()]
     shown = [str(v) if inner.task == "grades" else f"{v:.4g}" for v in predicted.tolist()]
