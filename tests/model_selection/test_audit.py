@@ -9,10 +9,10 @@ from sklearn.preprocessing import StandardScaler
 
 from bagwise import Bags, WitnessSVC, audit, make_pipeline
 from bagwise.crossfit import folds, out_of_fold_scores
-from bagwise.crossfit.sites import count_patients, is_associated, leave_one_site_out
+from bagwise.crossfit.sites import count_patients, is_associated, leave_sites_out
 from bagwise.metrics import bound_auc_of
 from bagwise.model_selection.audit import _CHEAP, _describe
-from bagwise.model_selection.by_site import auc_within
+from bagwise.model_selection.by_site import rate_auc
 
 
 def draw_study(n=80, n_sites=4, confounded=0.0, shift=0.0, signal=1.0, seed=0, slides=1):
@@ -39,13 +39,13 @@ def test_pairs_of_one_site_agree_with_brute_force(n):
         for j in np.flatnonzero(~truth)
         if sites[i] == sites[j]
     ]
-    assert auc_within(truth, scores, sites, None).value == pytest.approx(np.mean(pairs))
+    assert rate_auc(truth, scores, None, sites).value == pytest.approx(np.mean(pairs))
 
 
 def test_one_site_has_the_interval_of_an_auc():
     rng = np.random.default_rng(0)
     truth, scores = rng.random(50) < 0.5, rng.normal(size=50)
-    _, *bounds = auc_within(truth, scores, np.zeros(50), None)
+    _, *bounds = rate_auc(truth, scores, None)
     np.testing.assert_allclose(bounds, bound_auc_of(truth, scores))
 
 
@@ -56,7 +56,7 @@ def test_patients_are_counted_once():
 
 def test_whole_sites_are_left_out():
     bags, y = draw_study(20)
-    for train, test in leave_one_site_out(bags, y):
+    for train, test in leave_sites_out(WitnessSVC(), bags, y)[1]:
         assert len({*bags.sites[test]}) == 1
         assert not {*bags.sites[train]} & {*bags.sites[test]}
 
@@ -91,7 +91,7 @@ def test_slides_of_a_patient_are_permuted_together_and_results_repeat():
     one, other = (audit(bags, y, n_permutations=20, random_state=3) for _ in range(2))
     assert one == other
     assert json.loads(json.dumps(one.to_dict()))["verdict"] == one.verdict
-    assert sum(site.n_bags for site in one.sites) == len(bags)
+    assert sum(sum(s.counts.values()) for s in one.sites) == len(bags)
 
 
 def test_sites_of_one_class_are_listed_and_not_averaged():
@@ -131,11 +131,11 @@ def test_several_classes_are_averaged_one_against_the_rest():
     scores = out_of_fold_scores(_CHEAP, _describe(bags), labels, None, folds(bags, labels, 5, 0))
     each = [roc_auc_score(z == name, scores[:, k]) for k, name in enumerate(np.unique(z))]
     assert found.folds.value == pytest.approx(np.mean(each), abs=1e-9)
-    one = [auc_within(z == name, scores[:, k], bags.sites, bags.groups)
+    one = [rate_auc(z == name, scores[:, k], bags.groups, bags.sites)
            for k, name in enumerate(np.unique(z))]  # fmt: skip
     np.testing.assert_allclose(found.within, np.mean(one, axis=0))
     assert found.unseen.low < found.unseen.value < found.unseen.high
-    assert sum(site.n_bags for site in found.sites) == 90
+    assert sum(sum(s.counts.values()) for s in found.sites) == 90
     assert sum(site.counts["ill"] for site in found.sites) == y.sum()
     model = WitnessSVC(kernel="linear")
     assert audit(bags, z, model, n_permutations=0, n_jobs=1).p_unseen is None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bagwise import CitationKNN, InstanceSVC, WitnessSVC
+from bagwise import AutoBagClassifier, CitationKNN, InstanceSVC, WitnessSVC
 from bagwise.catalog import rank_cost
 from bagwise.model_selection import Compared, Comparison
 from bagwise.model_selection.intervals import Sample
@@ -13,6 +13,7 @@ N_BAGS, CV = 60, 5
 Y = np.arange(N_BAGS) % 2
 FOLDS = (np.arange(N_BAGS) // 2) % CV
 MODELS = {"MI-SVM": WitnessSVC(), "SIL": InstanceSVC(), "Citation kNN": CitationKNN()}
+MODELS["auto"] = AutoBagClassifier()
 
 
 def made(scores, models=None, metric="auc", **more):
@@ -56,12 +57,16 @@ def test_the_recommended_model_is_cheap_and_near_the_best():
 
 
 def test_models_that_point_at_instances_come_first(monkeypatch):
+    assert made({"auto": noisy(1.0)}).recommendation == "auto"
     kinds = {"WitnessSVC": "", "InstanceSVC": "occlusion", "CitationKNN": "exact"}
+    kinds["AutoBagClassifier"] = "mixed"
     kind = property(lambda self: kinds[type(self.model).__name__])
     monkeypatch.setattr(Compared, "instance_scores", kind)
     scores = dict.fromkeys(MODELS, noisy(1.0))
     assert made(scores).recommendation == "Citation kNN"
     scores.pop("Citation kNN")
+    assert made(scores).recommendation == "auto"
+    scores.pop("auto")
     assert made(scores).recommendation == "SIL"
 
 

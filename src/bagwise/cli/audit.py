@@ -64,48 +64,36 @@ def audit(
     if as_json:
         output.show_json(found.to_dict())
         return
-    title = f"{found.model}: {found.n_bags} bags, {len(found.sites)} sites"
-    output.show(output.fact_table(dict(found.lines()), title))
-    output.show(_site_table(found.sites))
-    output.say(escape(found.verdict))
-
-
-def _site_table(sites: Any) -> Table:
-    """Return the table of sites: bags by class, and the AUC known and unseen."""
-    numbers = ("bags", "AUC of folds", "AUC unseen")
-    table = output.plain_table("site", *numbers, right=numbers)
-    for site in sites:
-        known, unseen = (str(rate or "") for rate in (site.known, site.unseen))
-        table.add_row(*map(escape, (str(site.name), site.by_class, known, unseen or site.note)))
-    return table
+    typer.echo(found)
 
 
 def judge_unseen(found: Any, bags: Any, y: Any, impute: str | None, jobs: int) -> dict[str, Any]:
-    """Return the AUC within sites of each compared model, trained without the site it scores.
+    """Return the metric of each compared model on sites that were left out one by one.
 
     Parameters and scaling are those that the folds chose most often.
     """
     from sklearn.base import clone
 
-    from bagwise.crossfit.sites import score_unseen
-    from bagwise.model_selection.by_site import auc_within, split_classes
+    from bagwise.model_selection import cross_validate_bags
     from bagwise.model_selection.scaling import with_scaler
 
-    rates, truth = {}, split_classes(bags, y)[1]
+    rates = {}
     for name, one in found.results.items():
         model = clone(found.models[name]).set_params(**one.usual_point)
         whole = with_scaler(model, scaler_for(bags, one.usual_scale, impute))
-        scores = score_unseen(whole, bags, y, jobs)
-        rates[name] = auc_within(truth, scores, bags.sites, bags.groups)
+        unseen = cross_validate_bags(whole, bags, y, cv="sites", n_jobs=jobs).summary()
+        rates[name] = unseen[found.protocol.metric]
     return rates
 
 
 def unseen_table(found: Any, unseen: dict[str, Any]) -> Table:
     """Return the table of compared models on the folds and on sites that were left out."""
-    numbers = ("AUC of folds", "AUC of unseen sites")
-    table = output.plain_table("model", *numbers, right=numbers, title="Sites left out one by one")
+    title = f"{found.protocol.metric.replace('_', ' ')}: sites left out one by one, in %"
+    table = output.plain_table(
+        "model", "folds", "unseen sites", right=("folds", "unseen sites"), title=title
+    )
     for name, rate in unseen.items():
-        known = found.results[name].estimates["auc"]
-        folds = f"{known.value:.2f} ({known.low:.2f} to {known.high:.2f})"
-        table.add_row(escape(name), folds, str(rate or "no site has both classes"))
+        known = found.results[name].estimates[found.protocol.metric].value
+        texts = ("-" if value is None else f"{100 * value:.1f}" for value in (known, rate["mean"]))
+        table.add_row(escape(name), *texts)
     return table

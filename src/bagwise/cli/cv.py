@@ -39,6 +39,7 @@ def cv(
 
     `bagwise cv musk1 --model MI-Kernel --repeats 5`
     """
+    from bagwise.model_selection import cross_validate_bags
     from bagwise.model_selection.scaling import settle_scale, with_scaler
 
     if scale == "search":
@@ -47,7 +48,7 @@ def cv(
     # A wrong name or value is refused before the data are read.
     place.check(choice.build(settings, source=source), scale, source.impute)
     source, bags, y = choice.read(source, check=not place, site=site)
-    options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
+    options: dict[str, Any] = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     hint = "No results are kept: fewer --folds take less time."
     with output.interruptible(hint), place.move(bags) as bags:
         scale = settle_scale(bags, scale)
@@ -57,7 +58,9 @@ def cv(
         choice.calibrate(estimator, bags, y, held_out=folds)
         whole = with_scaler(estimator, scaler)
         result = _cross_validate(whole, bags, y, cv=folds, n_repeats=repeats, **options)
-        unseen = None if site is None else _leave_sites_out(whole, bags, y, **options)
+        unseen = None
+        if site is not None:
+            unseen = cross_validate_bags(whole, bags, y, cv="sites", **options)
     record: dict[str, Any] = {
         "model": title, "positive": _positive(estimator, y),
         "scale": scale, "folds": folds, "repeats": repeats, "seed": seed,
@@ -94,22 +97,6 @@ def _say_below_chance(record: dict[str, Any], y: Any) -> None:
         text = below_chance(auc, n_pos, len(y) - n_pos)
         if text is not None:
             output.say(f"[yellow]Warning:[/yellow] {escape(output.reword(text))}")
-
-
-def _leave_sites_out(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
-    """Return the metrics of each site, judged by a copy that was trained on the others."""
-    from bagwise.crossfit.sites import allow_sites, leave_one_site_out, site_of_units
-    from bagwise.estimators.tags import last_step
-    from bagwise.model_selection import cross_validate_bags
-
-    site_of_units(bags)  # a patient at two sites is an error
-    ordered = last_step(estimator).task in ("numbers", "times")
-    splits = leave_one_site_out(bags, y, ordered=ordered)
-    if not splits:
-        raise ValueError("Without any one site, a class has no bags: no site can be left out.")
-    if not ordered:
-        estimator = allow_sites(estimator, bags, y, splits)
-    return cross_validate_bags(estimator, bags, y, cv=splits, **options)
 
 
 def _cross_validate(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:

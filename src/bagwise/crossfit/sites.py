@@ -32,22 +32,31 @@ def site_of_units(bags: Bags) -> Array:
     return codes[order][ends[:-1]]
 
 
-def leave_one_site_out(bags: Bags, y: Array, *, ordered: bool = False) -> list[tuple[Array, Array]]:
-    """Return training and test bags for each site without which all classes are left.
+def leave_sites_out(
+    model: Any, bags: Bags, y: Array, *, ordered: bool = False
+) -> tuple[Any, list[tuple[Array, Array]]]:
+    """Return a copy of a model, and training and test bags for each site that can be left out.
 
-    Labels that are ``ordered`` (numbers, events and times) are no classes.
+    All classes must be left without it; labels that are ``ordered`` (numbers, events and times) are
+    no classes. Where they are classes, the copy has no more inner folds than the training parts
+    allow.
     """
     codes, names = factorize(bags.sites)
     splits = [(np.flatnonzero(codes != k), np.flatnonzero(codes == k)) for k in range(len(names))]
-    if ordered:
-        return splits
-    n_classes = len(np.unique(y))
-    return [(train, test) for train, test in splits if len(np.unique(y[train])) == n_classes]
+    if not ordered:
+        n_classes = len(np.unique(y))
+        splits = [split for split in splits if len(np.unique(y[split[0]])) == n_classes]
+    copy = clone(model)
+    if splits and not ordered:
+        with_fewer_folds(copy, min(count_fewest(bags[t], y[t]) for t, _ in splits))
+    return copy, splits
 
 
-def allow_sites(model: Any, bags: Bags, y: Array, splits: list[tuple[Array, Array]]) -> Any:
-    """Return a copy of a model whose inner folds the training parts of all splits allow."""
-    return with_fewer_folds(clone(model), min(count_fewest(bags[t], y[t]) for t, _ in splits))
+def meet_site(model: Any, bags: Bags) -> None:
+    """Let steps of a fitted pipeline that treat each site by itself learn that of new bags."""
+    for _, step in getattr(model, "steps", []):
+        if getattr(step, "by", None) == "site":  # its statistics need no labels
+            step.fit_site(bags)
 
 
 def with_fewer_folds(model: Any, fewest: int) -> Any:
@@ -69,19 +78,14 @@ def score_unseen(model: Any, bags: Bags, y: Array, n_jobs: int | None = None) ->
 
     One score per bag, or one per class of several.
     """
-    splits = leave_one_site_out(bags, y)
 
     def judge(copy: Any, held_out: Bags, _: Array) -> Array:
-        for _, step in getattr(copy, "steps", []):
-            if getattr(step, "by", None) == "site":  # its statistics need no labels
-                step.fit_site(held_out)
+        meet_site(copy, held_out)
         return bag_scores(copy, held_out)
 
+    model, splits = leave_sites_out(model, bags, y)
     n_classes = len(np.unique(y))
     scores = np.full(len(y) if n_classes == 2 else (len(y), n_classes), np.nan)
-    if not splits:
-        return scores
-    model = allow_sites(model, bags, y, splits)
     parts = fit_folds(model, bags, y, None, splits, judge, n_jobs=n_jobs)
     for (_, test), part in zip(splits, parts, strict=True):
         scores[test] = part

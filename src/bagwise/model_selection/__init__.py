@@ -3,7 +3,6 @@
 from bagwise._removed import refuse_names
 from bagwise.model_selection.audit import Audit
 from bagwise.model_selection.auto import AutoBagClassifier
-from bagwise.model_selection.by_site import SiteResult
 from bagwise.model_selection.candidates import candidates
 from bagwise.model_selection.compare import compare
 from bagwise.model_selection.comparison import Compared, Comparison
@@ -34,7 +33,6 @@ __all__ = [
     "ConformalBagRegressor",
     "CrossValidation",
     "PositiveChoice",
-    "SiteResult",
     "candidates",
     "choose_positive",
     "compare",

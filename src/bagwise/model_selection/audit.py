@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,15 +37,7 @@ from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_units
 from bagwise.crossfit.scores import LEVEL
 from bagwise.crossfit.sites import count_patients, permute_sites, score_unseen, site_of_units
 from bagwise.metrics import bag_measures
-from bagwise.model_selection.by_site import (
-    Rate,
-    SiteResult,
-    auc_within,
-    list_sites,
-    pair_auc,
-    rate_auc,
-    split_classes,
-)
+from bagwise.model_selection.by_site import Rate, SiteResult, list_sites, rate_auc, split_classes
 from bagwise.models.statistics import StatisticsLogistic
 from bagwise.tolerances import TIE
 
@@ -80,8 +71,9 @@ class Audit:
         P-values of the falls from ``folds`` to ``within`` and to ``unseen``, by permutation.
     n_permutations : int
         Number of permutations.
-    sites : list of SiteResult
-        Each site, the largest first.
+    sites : list
+        Each site, the largest first: ``name``, numbers of bags by class (``counts``), AUC by folds
+        (``known``) and without the site (``unseen``), and a ``note`` where there is none.
 
     Examples
     --------
@@ -90,7 +82,7 @@ class Audit:
     >>> from bagwise.datasets import make_gaussian_bags
     >>> bags, y = make_gaussian_bags(n_bags=40, shift=4.0, random_state=0)
     >>> found = audit(bags, y, sites=np.arange(40) % 2, n_permutations=0)
-    >>> [(site.name, site.n_bags) for site in found.sites]
+    >>> [(site.name, sum(site.counts.values())) for site in found.sites]
     [(0, 20), (1, 20)]
     """
 
@@ -139,31 +131,21 @@ class Audit:
         return {"verdict": self.verdict, "alarm": self.alarm, **asdict(self)}
 
     def __str__(self) -> str:
-        lines = [self.verdict, f"{self.model}, {self.n_bags} bags, {len(self.sites)} sites"]
-        for title, value in self.lines():
-            lines.append(f"  {title}: {value}")
+        known = "not defined" if self.predictability is None else f"{self.predictability:.2f}"
+        v, p = self.association, self.association_p_value
+        lines = [
+            self.verdict,
+            f"{self.model}, {self.n_bags} bags, {len(self.sites)} sites",
+            f"  AUC of folds: {self.folds}",
+            f"  AUC of folds, pairs of one site: {_show(self.within, self.p_within)}",
+            f"  AUC of unseen sites: {_show(self.unseen, self.p_unseen)}",
+            f"  AUC of predicting the site: {known}",
+            f"  Cramér's V of labels and sites: {v:.2f} (p = {p:.3g})",
+        ]
         for site in self.sites:
             found = site.note or f"folds {site.known}, unseen {site.unseen}"
             lines.append(f"  {site.name}: {site.by_class}; {found}")
         return "\n".join(lines)
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Return the main numbers with their names, as texts.
-
-        Returns
-        -------
-        list of (str, str)
-            What it is, and the value.
-        """
-        known = "not defined" if self.predictability is None else f"{self.predictability:.2f}"
-        v, p = self.association, self.association_p_value
-        return [
-            ("AUC of folds", str(self.folds)),
-            ("AUC of folds, pairs of one site", _show(self.within, self.p_within)),
-            ("AUC of unseen sites", _show(self.unseen, self.p_unseen)),
-            ("AUC of predicting the site", known),
-            ("Cramér's V of labels and sites", f"{v:.2f} (p = {p:.3g})"),
-        ]
 
 
 def _show(rate: Rate | None, p: float | None) -> str:
@@ -235,26 +217,26 @@ def audit(
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     bags = bags if sites is None else bags.replace(sites=sites)
     classes, truth = split_classes(bags, y)
-    of_unit = site_of_units(bags)
-    rows = _describe(bags)
+    of_unit, rows = site_of_units(bags), _describe(bags)
     title = "StatisticsLogistic()" if model is None else repr(model)
     codes = np.searchsorted(classes, y)  # so that the second class is the positive one here, too
     seen, model, y = (rows, _CHEAP, codes) if model is None else (bags, model, y)
-    splits = folds(seen, y, cv, random_state)
-    scores = out_of_fold_scores(model, seen, y, None, splits, n_jobs)
+    scores = out_of_fold_scores(model, seen, y, None, folds(seen, y, cv, random_state), n_jobs)
     unseen = score_unseen(model, seen, y, n_jobs)
     pooled = rate_auc(truth, scores, bags.groups)
     assert pooled is not None  # there are several classes
-    within, apart = (auc_within(truth, s, bags.sites, bags.groups) for s in (scores, unseen))
+    within, apart = (rate_auc(truth, s, bags.groups, bags.sites) for s in (scores, unseen))
     draws = [permute_sites(bags, y, of_unit, random_state + r) for r in range(n_permutations)]
-    among = [pair_auc(truth, scores, sites) for sites in draws if within is not None]
-    one = partial(_score_permuted, model, seen, y, truth)
-    beyond = []
-    if apart is not None:
-        jobs = Parallel(n_jobs=n_jobs, return_as="generator")
-        for value in jobs(delayed(one)(sites) for sites in draws):
-            beyond.append(value)
-            callback()
+    among = [rate_auc(truth, scores, bags.groups, sites) for sites in draws]
+
+    def rate_permuted(sites: Array) -> Rate | None:
+        again = score_unseen(model, seen.replace(sites=sites), y)
+        return rate_auc(truth, again, bags.groups, sites)
+
+    beyond, jobs = [], Parallel(n_jobs=n_jobs, return_as="generator")
+    for rate in jobs(delayed(rate_permuted)(sites) for sites in draws if apart is not None):
+        beyond.append(rate)
+        callback()
     table = count_patients(bags, y)
     return Audit(
         *(title, len(bags), classes.tolist(), pooled, within, apart),
@@ -277,19 +259,12 @@ def _describe(bags: Bags) -> Bags:
     return Bags(statistics(bags, PRESETS["four"]), np.arange(len(bags) + 1), **of_bags)
 
 
-def _share_below(permuted: list[float], rate: Rate | None) -> float | None:
+def _share_below(permuted: list[Rate | None], rate: Rate | None) -> float | None:
     """Return the p-value of an AUC among those of permutations; None without one."""
     if rate is None or not permuted:
         return None
-    return (1 + int(np.sum(np.array(permuted) <= rate.value + TIE))) / (1 + len(permuted))
-
-
-# Permutations, and the site as the label ---------------------------------------------------------
-
-
-def _score_permuted(model: Any, bags: Bags, y: Array, truth: Array, sites: Array) -> float:
-    """Return the AUC of sites that no training bag comes from, for permuted sites."""
-    return pair_auc(truth, score_unseen(model, bags.replace(sites=sites), y), sites)
+    below = sum(each.value <= rate.value + TIE for each in permuted if each is not None)
+    return (1 + below) / (1 + len(permuted))
 
 
 def _predict_sites(rows: Bags, cv: int, random_state: int, n_jobs: int | None) -> float | None:

@@ -280,7 +280,7 @@ class Comparison:
         """
         if not self.groups:
             raise ValueError("No model has a result.")
-        best, kinds, order = self.groups[0][0], ["exact", "occlusion", ""], {}
+        best, kinds, order = self.groups[0][0], ["exact", "mixed", "occlusion", ""], {}
         for name in self.groups[0]:
             against = self.difference(best, name)
             if against.value <= against.error:

@@ -18,6 +18,7 @@ from sklearn.metrics import check_scoring, roc_auc_score
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import fit_folds, folds, in_order, out_of_fold_scores
+from bagwise.crossfit.sites import leave_sites_out, meet_site, site_of_units
 from bagwise.errors import message_of
 from bagwise.estimators.tags import last_step
 from bagwise.measures import evaluate_model
@@ -90,7 +91,7 @@ def cross_validate_bags(
     bags: Any,
     y: Any,
     *,
-    cv: int | list[tuple[Array, Array]] = 10,
+    cv: int | str | list[tuple[Array, Array]] = 10,
     n_repeats: int = 1,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -109,8 +110,9 @@ def cross_validate_bags(
         The data.
     y : array-like of shape (n_bags,)
         Labels of the bags: classes, numbers, grades, or events and times.
-    cv : int or list of (train, test), default=10
-        Number of folds, or the folds themselves, such as sites that are left out.
+    cv : int, "sites" or list of (train, test), default=10
+        Number of folds, or the folds themselves; "sites" leaves out those of ``bags.sites`` one by
+        one.
     n_repeats : int, default=1
         How many times the bags are divided into folds, each time differently.
     random_state : int, default=0
@@ -138,25 +140,28 @@ def cross_validate_bags(
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     task = getattr(last_step(estimator), "task", "classes")
     ordered = task in ("numbers", "times")
-    splits = (
-        cv
-        if isinstance(cv, list)
-        else [
+    of_task = bag_report if task == "classes" else _report_values
+    if cv == "sites":
+        site_of_units(bags)  # a patient at two sites is an error
+        estimator, splits = leave_sites_out(estimator, bags, y, ordered=ordered)
+        if not splits:
+            raise ValueError("Without any one site, a class has no bags: no site can be left out.")
+    else:
+        splits = cv if isinstance(cv, list) else [
             split
             for r in range(n_repeats)
             for split in folds(bags, y, cv, random_state + r, name=FOLDS, ordered=ordered)
-        ]
-    )
+        ]  # fmt: skip
+
+    def judge(model: Any, held_out: Bags, labels: Array) -> dict[str, float]:
+        if cv == "sites":
+            meet_site(model, held_out)
+        return of_task(model, held_out, labels)
+
+    parallel: dict[str, Any] = {"n_jobs": n_jobs, "return_as": "generator"}
+    weight = np.ones(len(y))
     results = fit_folds(
-        estimator,
-        bags,
-        y,
-        np.ones(len(y)),
-        splits,
-        bag_report if task == "classes" else _report_values,
-        around=_with_warnings,
-        n_jobs=n_jobs,
-        return_as="generator",
+        estimator, bags, y, weight, splits, judge, around=_with_warnings, **parallel
     )
     reports, warned = [], []
     for report, messages in results:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from bagwise.model_selection import Comparison
 
 _METRICS = {name: NAMES.get(name, name.replace("_", " ")) for name in PARTS}
-_POINTS = {"exact": "yes", "occlusion": "by leaving them out", "": "no"}
+_POINTS = {
+    "exact": "yes",
+    "mixed": "partly by leaving them out",
+    "occlusion": "by leaving them out",
+    "": "no",
+}
 
 
 @reports(
