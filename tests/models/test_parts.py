@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from bagwise import Bags, MeanSVC, PartClassifier, StatisticsLogistic, WitnessSVC
 
@@ -14,19 +15,24 @@ def draw_patients(n=20, seed=0):
     return Bags.from_list(slides, groups=groups).merge("groups", y)
 
 
-@pytest.mark.parametrize("inner", [WitnessSVC(kernel="linear"), StatisticsLogistic(), MeanSVC()])
+INNER = [WitnessSVC(kernel="linear"), StatisticsLogistic(), MeanSVC()]
+
+
+@pytest.mark.parametrize("inner", INNER)
 @pytest.mark.parametrize(("combine", "reduce"), [("mean", np.mean), ("max", np.max)])
-def test_scores_of_parts_are_combined(inner, combine, reduce):
+@pytest.mark.parametrize("positive", [0, 1])
+def test_scores_of_parts_are_combined(inner, combine, reduce, positive):
     bags, y = draw_patients()
-    model = PartClassifier(estimator=inner, combine=combine).fit(bags, y)
-    slides = bags.split()
-    alone = inner.fit(slides, y[np.searchsorted(np.unique(bags.ids), slides.groups)])
-    scores = alone.decision_function(slides)
-    expected = [reduce(scores[slides.groups == name]) for name in bags.ids]
+    model = PartClassifier(estimator=inner, combine=combine, pos_label=positive).fit(bags, y)
+    slides, sign = bags.split(), 2 * positive - 1
+    alone = clone(inner).set_params(pos_label=positive)
+    alone.fit(slides, y[np.searchsorted(np.unique(bags.ids), slides.groups)])
+    scores = sign * alone.decision_function(slides)  # the highest is that of the most positive
+    expected = [sign * reduce(scores[slides.groups == name]) for name in bags.ids]
     np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("inner", [WitnessSVC(kernel="linear"), StatisticsLogistic()])
+@pytest.mark.parametrize("inner", INNER[:2])
 def test_bags_without_parts_are_one_part_each(inner):
     bags, y = draw_patients()
     plain = bags.replace(parts=None)

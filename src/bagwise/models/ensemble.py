@@ -24,6 +24,7 @@ from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.crossfit import fit_weighted
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import decision_without_each
 from bagwise.estimators.params import inner_estimator, integer, param, shared
@@ -42,6 +43,14 @@ class Wrapper(BagClassifier):
 
     def _member(self) -> Any:
         return self._plain() if self.estimator is None else self.estimator
+
+    def _copy_member(self, seed: int) -> Any:
+        """Return a copy with a seed and the positive class of the whole."""
+        return configure(clone(self._member()), random_state=seed, pos_label=self.pos_label)
+
+    def _in_columns(self, scores: Array) -> Array:
+        """Return the scores of a copy as those of the whole: one column per model."""
+        return self._towards_positive(scores.reshape(len(scores), -1))
 
     def __bag_tags__(self) -> BagTags:
         """Instance scores are of the kind that the copies have."""
@@ -101,8 +110,8 @@ class BagEnsemble(Wrapper):
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_estimators)
         jobs = Parallel(n_jobs=self.n_jobs)
         self.estimators_ = jobs(
-            delayed(fit_member)(
-                configure_member(self._member(), int(seed), self.pos_label),
+            delayed(fit_weighted)(
+                self._copy_member(int(seed)),
                 bags[drawn],
                 self.classes_[codes[drawn]],
                 weight[drawn] * times,
@@ -127,23 +136,10 @@ class BagEnsemble(Wrapper):
         scores = [member.decision_function(bags) for member in self.estimators_]
         return np.mean([self._in_columns(one) for one in scores], axis=0)
 
-    def _in_columns(self, scores: Array) -> Array:
-        return self._towards_positive(scores.reshape(len(scores), -1))
-
     def _scores_without_each(self, bags: Bags) -> Array:
         scores = [decision_without_each(member, bags) for member in self.estimators_]
         return np.mean([self._in_columns(one) for one in scores], axis=0)
 
     def _instance_scores(self, bags: Bags) -> Array:
         scores = [member.instance_decision_function(bags) for member in self.estimators_]
-        return self._towards_positive(np.mean(scores, axis=0).reshape(bags.n_instances, -1))
-
-
-def configure_member(member: Any, seed: int, pos_label: Any) -> Any:
-    """Return a copy of a member with a seed and the positive class of the whole."""
-    return configure(clone(member), random_state=seed, pos_label=pos_label)
-
-
-def fit_member(member: Any, bags: Bags, y: Array, weight: Array) -> Any:
-    """Fit a member to weighted bags."""
-    return member.fit(bags, y, sample_weight=weight)
+        return self._in_columns(np.mean(scores, axis=0))

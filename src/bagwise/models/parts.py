@@ -20,9 +20,10 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.merging import split_rows
 from bagwise.bags.segments import offsets_of, segment_max, segment_mean
+from bagwise.crossfit import fit_weighted
 from bagwise.estimators.params import Words, inner_estimator, param, shared
 from bagwise.estimators.tags import BagTags
-from bagwise.models.ensemble import Wrapper, configure_member, fit_member
+from bagwise.models.ensemble import Wrapper
 from bagwise.models.statistics import StatisticsLogistic
 
 
@@ -68,21 +69,19 @@ class PartClassifier(Wrapper):
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         parts, of, _ = _split(bags)
-        member = configure_member(self._member(), seed, self.pos_label)
-        self.estimator_ = fit_member(member, parts, self.classes_[codes[of]], weight[of])
+        labels = self.classes_[codes[of]]
+        self.estimator_ = fit_weighted(self._copy_member(seed), parts, labels, weight[of])
 
     def _bag_scores(self, bags: Bags) -> Array:
         parts, of, _ = _split(bags)
-        scores = self.estimator_.decision_function(parts).reshape(len(parts), -1)
+        scores = self._in_columns(self.estimator_.decision_function(parts))
         reduce = segment_mean if self.combine == "mean" else segment_max
-        return self._towards_positive(reduce(scores, offsets_of(np.bincount(of))))
+        return reduce(scores, offsets_of(np.bincount(of)))
 
     def _instance_scores(self, bags: Bags) -> Array:
         parts, _, order = _split(bags)
-        found = self.estimator_.instance_decision_function(parts).reshape(bags.n_instances, -1)
-        scores = np.empty_like(found)
-        scores[order] = found
-        return self._towards_positive(scores)
+        found = self._in_columns(self.estimator_.instance_decision_function(parts))
+        return found[np.argsort(order)]
 
 
 def _split(bags: Bags) -> tuple[Bags, Array, Array]:
