@@ -175,9 +175,9 @@ AT = Bags([[1.0], [2.0]], [0, 2], ids=["s"], coords=[[0.0, 0.0], [1.0, 0.0]])
     ("error", "one", "other"),
     [
         ("nothing to align the instances by", ONE, AT),
-        (r"lack 1 of these: 's'", ONE, ONE.replace(ids=["t"])),
+        (r"The other bags lack 1 of 1: 's'", ONE, ONE.replace(ids=["t"])),
         ("two bags 's'", ONE, Bags.concat([ONE, ONE])),
-        (r"'s'\) lacks 1 of 2 instances in the other bags: 'b'", ONE,
+        (r"The other bags lack instances of Bag 0 \(id 's'\), 1 of 2: 'b'", ONE,
          ONE.replace(instance_ids=["a", "c"])),
         ("has two instances 'a'", ONE, ONE.replace(instance_ids=["a", "a"])),
         ("Both bags have features named f", ONE, ONE),

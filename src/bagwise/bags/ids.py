@@ -180,11 +180,16 @@ def is_missing(value: Any) -> bool:
     return isinstance(differs, bool | np.bool_) and bool(differs)
 
 
+def differ_from_first(values: Array, offsets: Array) -> Array:
+    """Return which rows differ from the first row of their bag, where NaN equals NaN."""
+    first = expand(values[offsets[:-1]], offsets)
+    differs = (values != first) & ~((values != values) & (first != first))
+    return differs if differs.ndim == 1 else differs.any(axis=1)
+
+
 def first_difference(values: Array, offsets: Array) -> int | None:
-    """Return the first row that differs from the first row of its bag (NaN equals NaN), if any."""
-    expected = expand(values[offsets[:-1]], offsets)
-    differs = (values != expected) & ~((values != values) & (expected != expected))
-    rows = np.nonzero(differs)[0]
+    """Return the first row that differs from the first row of its bag, if any."""
+    rows = np.flatnonzero(differ_from_first(values, offsets))
     return int(rows[0]) if len(rows) else None
 
 

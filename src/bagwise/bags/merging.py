@@ -12,8 +12,8 @@ from scipy.spatial import cKDTree
 from bagwise._typing import Array
 from bagwise.bags.arrays import select_attributes, take_rows
 from bagwise.bags.frames import feature_names
-from bagwise.bags.ids import as_names, factorize, name_of
-from bagwise.bags.segments import bag_index, expand, offsets_of, segment_sum
+from bagwise.bags.ids import as_names, differ_from_first, factorize, name_of
+from bagwise.bags.segments import bag_index, expand, offsets_of, segment_max, segment_sum
 from bagwise.errors import list_names
 
 if TYPE_CHECKING:
@@ -132,13 +132,11 @@ class Merging:
         array([[ 1., 10.],
                [ 2., 20.]])
         """
-        rows = _align(self, other)
-        both = [sp.issparse(bags.X) for bags in (self, other)]
-        if both[0] != both[1]:
+        rows, sparse = _align(self, other), sp.issparse(self.X)
+        if sparse != sp.issparse(other.X):
             raise ValueError("One of the bags is sparse and one is dense: convert one of them.")
-        stack = sp.hstack if both[0] else np.hstack
-        first = self.X if both[0] else np.asarray(self.X)
-        X = stack([first, other.X[rows] if both[0] else np.asarray(other.X[rows])])
+        kept = other.X[rows]
+        X = sp.hstack([self.X, kept]) if sparse else np.hstack([np.asarray(self.X), kept])
         return self.replace(X=X, feature_names=_join_names(self, other))
 
 
@@ -189,20 +187,17 @@ def _merge_attributes(bags: Bags, ends: Array, names: Array) -> dict[str, Any]:
 
 
 def _merge_labels(y: Array, ends: Array, names: Array, ids: Array, any_of: Any) -> Array:
-    if any_of is None:
-        return agree_within(y, ends, names, ids, "labels")
-    if any_of not in y.tolist():
-        raise ValueError(f"No bag has the label {any_of!r}.")
-    has = np.add.reduceat(y == any_of, ends[:-1]) > 0
-    y = np.where(expand(has, ends) & (y != any_of), np.array([any_of], dtype=y.dtype), y)
+    if any_of is not None:
+        if any_of not in y.tolist():
+            raise ValueError(f"No bag has the label {any_of!r}.")
+        has = segment_max(y == any_of, ends)
+        y = np.where(expand(has, ends) & (y != any_of), np.array([any_of], dtype=y.dtype), y)
     return agree_within(y, ends, names, ids, "labels")
 
 
 def agree_within(values: Array, ends: Array, names: Array, ids: Array, what: str) -> Array:
     """Return one value per group of consecutive bags; an error lists groups where bags differ."""
-    first = values[ends[:-1]]
-    differs = (values != expand(first, ends)) & ~((values != values) & expand(first != first, ends))
-    differs = differs if differs.ndim == 1 else differs.any(axis=1)
+    first, differs = values[ends[:-1]], differ_from_first(values, ends)
     bad = np.unique(bag_index(ends)[differs])
     if not len(bad):
         return first
@@ -232,39 +227,30 @@ def _align(bags: Bags, other: Bags) -> Array:
         raise ValueError(
             "There is nothing to align the instances by: both bags need instance_ids or coords."
         )
-    numbers = _number_ids(other.ids)
-    missing = [_plain(name) for name in bags.ids.tolist() if name not in numbers]
-    if missing:
-        raise ValueError(f"The other bags lack {len(missing)} of these: {list_names(missing)}.")
-    rows = np.empty(bags.n_instances, dtype=np.int64)
-    for i, name in enumerate(bags.ids.tolist()):
-        own = slice(*bags.offsets[i : i + 2].tolist())
-        theirs = slice(*other.offsets[numbers[name] : numbers[name] + 2].tolist())
-        match = _match_ids if by_id else _match_coords
-        rows[own] = theirs.start + match(bags, other, (i, numbers[name]), own, theirs)
+    partners = _find(bags.ids, other.ids, ("The other bags lack", "The other bags have two bags"))
+    rows, match = np.empty(bags.n_instances, dtype=np.int64), _match_ids if by_id else _match_coords
+    for i, partner in enumerate(partners):
+        own, theirs = (slice(*b.offsets[k : k + 2]) for b, k in ((bags, i), (other, partner)))
+        rows[own] = theirs.start + match(bags, other, (i, partner), own, theirs)
     return rows
 
 
-def _number_ids(ids: Array) -> dict[Any, int]:
-    numbers = {name: i for i, name in enumerate(ids.tolist())}
-    if len(numbers) < len(ids):
-        twice = next(name for i, name in enumerate(ids.tolist()) if numbers[name] != i)
-        raise ValueError(f"The other bags have two bags {twice!r}: ids must differ to be matched.")
-    return numbers
+def _find(wanted: Array, names: Array, problems: tuple[str, str]) -> Array:
+    """Return where each wanted name is; ``problems`` begin errors about missing and double ones."""
+    places = {name: k for k, name in enumerate(names.tolist())}
+    twice = [name for k, name in enumerate(names.tolist()) if places[name] != k]
+    if twice:
+        raise ValueError(f"{problems[1]} {twice[0]!r}: ids must differ to be matched.")
+    missing = [_plain(name) for name in wanted.tolist() if name not in places]
+    if missing:
+        raise ValueError(f"{problems[0]} {len(missing)} of {len(wanted)}: {list_names(missing)}.")
+    return np.array([places[name] for name in wanted.tolist()])
 
 
 def _match_ids(bags: Bags, other: Bags, at: tuple[int, int], own: slice, theirs: slice) -> Array:
-    names = other.instance_ids[theirs].tolist()
-    places = {name: k for k, name in enumerate(names)}
-    if len(places) < len(names):
-        twice = next(name for k, name in enumerate(names) if places[name] != k)
-        raise ValueError(f"{name_of(other.ids, at[1])} has two instances {twice!r} to choose from.")
-    wanted = bags.instance_ids[own].tolist()
-    missing = [_plain(name) for name in wanted if name not in places]
-    if missing:
-        lacks = f"lacks {len(missing)} of {len(wanted)} instances in the other bags"
-        raise ValueError(f"{name_of(bags.ids, at[0])} {lacks}: {list_names(missing)}.")
-    return np.array([places[name] for name in wanted])
+    lacks = f"The other bags lack instances of {name_of(bags.ids, at[0])},"
+    twice = f"{name_of(other.ids, at[1])} has two instances"
+    return _find(bags.instance_ids[own], other.instance_ids[theirs], (lacks, twice))
 
 
 def _match_coords(bags: Bags, other: Bags, at: tuple[int, int], own: slice, theirs: slice) -> Array:
