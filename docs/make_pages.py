@@ -52,7 +52,7 @@ instance most responsible for its score.
 
 def first_sentence(thing: Any) -> str:
     """Return the summary line of a docstring, safe inside a table; the words of a tuple."""
-    if isinstance(thing, tuple):
+    if type(thing) is tuple:
         return ", ".join(f'"{word}"' for word in thing) + "."
     summary = (inspect.getdoc(thing) or "").partition("\n")[0]
     return summary.replace("``", "`").replace("|", "\\|")
