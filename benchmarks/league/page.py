@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ MEASURES = {
     "fit_s": "CPU s per fit",
 }
 OURS = "bagwise auto"
+NAME = re.compile(r"(?!failed$)[a-zA-Z]")  # how a cell begins that is no number
 TEXT = (HERE / "page.md").read_text()
 
 
@@ -98,8 +100,9 @@ def show(records: list[dict] | None, measure: str = "auc") -> str:
 
 
 def table(rows: list[list[str]], *head: str) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
+    """Return a Markdown table, with columns of numbers on the right."""
+    rules = ["---" if any(map(NAME.match, column)) else "---:" for column in zip(*rows, strict=True)]
+    lines = [head, rules or ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

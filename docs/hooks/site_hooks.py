@@ -84,10 +84,11 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Keep options such as ``--bag`` in one line, and let names in tables break between words.
+    """Keep options such as ``--bag`` and ``5 %`` in one line; let names in tables break.
 
-    Browsers break lines behind each hyphen, and names such as ``WitnessSVC`` nowhere.
+    Browsers break lines behind each hyphen and space, and names such as ``WitnessSVC`` nowhere.
     """
+    html = re.sub(r"(?<=\d) %(?![^<]*</code>)", "\N{NO-BREAK SPACE}%", html)
     html = re.sub(r"<td.*?</td>", lambda m: CODE.sub(with_breaks, m[0]), html, flags=re.S)
     return CODE.sub(lambda m: f"<code>{keep_whole(m[1])}</code>", html)
 
