@@ -56,6 +56,14 @@ def test_the_recommended_model_is_cheap_and_near_the_best():
     assert far.recommendation == "MI-SVM"
 
 
+def test_a_model_that_decides_badly_is_not_recommended_beside_one_that_does_not():
+    best = noisy(1.5)
+    shifted = made({"mi-SVM": best, "SIL": best - 3.0})
+    assert shifted.results["SIL"].decides_badly
+    assert not shifted.results["mi-SVM"].decides_badly
+    assert shifted.recommendation == "mi-SVM"
+
+
 def test_models_that_point_at_instances_come_first(monkeypatch):
     assert made({"auto": noisy(1.0)}).recommendation == "auto"
     kinds = {"WitnessSVC": "", "InstanceSVC": "occlusion", "CitationKNN": "exact"}

@@ -12,6 +12,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.catalog import rank_cost
+from bagwise.crossfit import decides_badly
 from bagwise.estimators.tags import bag_tags
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.intervals import (
@@ -90,6 +91,12 @@ class Compared:
     def instance_scores(self) -> str:
         """How it points at instances: "exact", "occlusion", or "" where it does not."""
         return bag_tags(self.model).instance_scores
+
+    @property
+    def decides_badly(self) -> bool:
+        """Whether it ranks bags well and calls many wrong, at the threshold of inner folds."""
+        rates = {metric: one.value for metric, one in self.estimates.items()}
+        return "sensitivity" in rates and decides_badly(rates) is not None
 
 
 @dataclass(frozen=True)
@@ -275,8 +282,9 @@ class Comparison:
         """The model to take: the simplest of the best that points at instances.
 
         The choice is between models tied with the best and at most one standard error of their
-        difference behind it. Exact instance scores come before those by occlusion, and these before
-        none; then the cost rank of the method decides, and the metric among equals.
+        difference behind it. Those that rank bags well and decide badly come last. Exact instance
+        scores come before those by occlusion, and these before none; then the cost rank of the
+        method decides, and the metric among equals.
         """
         if not self.groups:
             raise ValueError("No model has a result.")
@@ -284,7 +292,8 @@ class Comparison:
         for name in self.groups[0]:
             against = self.difference(best, name)
             if against.value <= against.error:
-                order[name] = kinds.index(self.results[name].instance_scores), rank_cost(name)
+                kind = kinds.index(self.results[name].instance_scores)
+                order[name] = self.results[name].decides_badly, kind, rank_cost(name)
         return min(order, key=lambda name: order[name])
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bagwise.crossfit import decides_badly
 from bagwise.errors import Message, Parameter
 from bagwise.measures import NAMES
 from bagwise.model_selection.intervals import PARTS
@@ -155,7 +154,7 @@ def find_warnings(found: Comparison) -> list[str]:
         majority = "always predicting the majority" if len(found.sample.classes) else "chance"
         texts.append(f"No model is shown to be better than {majority}.")
     name, rates = found.recommendation, found.results[found.recommendation].estimates
-    if "sensitivity" in rates and decides_badly({m: e.value for m, e in rates.items()}):
+    if found.results[name].decides_badly:
         found_of = "sensitivity {sensitivity.value:.0%}, specificity {specificity.value:.0%}"
         text = "ranks bags well and decides badly at the thresholds of the inner folds"
         texts.append(f"{name} {text}: {found_of.format(**rates)}.")
