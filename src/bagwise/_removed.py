@@ -105,6 +105,8 @@ PARAMETERS: dict[tuple[str, str], str] = {
         (owner, "landmarks"): "Leave it out: landmarks are drawn by randomly pivoted Cholesky."
         for owner in ("KernelOptions", "RowsClassifier", "LabelProportionSVC", "_Points")
     },
+    ("IntersectionMap", "period"): "Leave it out: it is the best one for n.",
+    ("IntersectionMap", "window"): 'Leave it out: "uniform" had twice the error.',
     ("MarkovNetworkClassifier", "chain"): _TIES,
     ("MarkovNetworkClassifier", "alphas"): "Use model_selection.search, which chooses one alpha: "
     "averages of several had no gain over it (docs/results/markov.md).",
@@ -196,6 +198,8 @@ MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries 
 HARMLESS: dict[tuple[str, str], Any] = {
     ("BagEnsemble", "combine"): "average",
     ("BagKernelSVC", "affinity"): "mean",
+    ("IntersectionMap", "period"): None,
+    ("IntersectionMap", "window"): "rectangular",
     ("MarkovNetworkClassifier", "alphas"): None,
     ("MarkovNetworkClassifier", "chain"): 0.0,
     ("MarkovNetworkClassifier", "loss"): "hinge",

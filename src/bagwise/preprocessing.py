@@ -30,7 +30,7 @@ from bagwise.errors import list_names
 from bagwise.estimators.input import BagInput, check_weight
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.pipeline import BagPipeline
-from bagwise.kernels.intersection import IntersectionMap
+from bagwise.models.intersection import IntersectionMap
 from bagwise.rows.scaling import as_store, fit_scaler
 
 __all__ = ["BagStatistics", "IntersectionMap", "PerInstance", "make_pipeline"]

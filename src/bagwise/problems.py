@@ -120,7 +120,7 @@ class Problem:
 
     def residual(self, point: Point, dual: Array) -> float:
         """Return the KKT residual max(|w - Phi'beta|, |sum beta|), or an upper bound."""
-        norm = self.design.norm_bound(point.coef - self.design.T @ dual)
+        norm = self.design.norm_bound(point.coef - self.design.adjoint(dual))
         return max(norm, abs(float(dual.sum())))
 
     def residual_at(self, point: Point) -> float:
@@ -135,7 +135,7 @@ class Problem:
         no product.
         """
         up, down = _balance(up, down)
-        dual = self.design.T @ (up - down)
+        dual = self.design.adjoint(up - down)
         if near is None:
             norm = self.design.squared_norm(dual)
         else:

@@ -39,7 +39,7 @@ from bagwise import (
 )
 from bagwise.estimators.base import BagClassifier
 from bagwise.io import CorruptFileError, FormatError, TruncatedFileError
-from bagwise.kernels.intersection import IntersectionMap
+from bagwise.models.intersection import IntersectionMap
 from bagwise.persistence import UnsavableError, describe
 from bagwise.testing import estimators
 from bagwise.testing._problems import assert_same_bits, outputs, planted_bags

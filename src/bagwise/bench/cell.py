@@ -28,9 +28,9 @@ from bagwise.bench.splits import Split, digest
 from bagwise.catalog import make_estimator
 from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
 from bagwise.kernels import settle_gamma
-from bagwise.kernels.intersection import IntersectionMap
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.clock import NEVER, Deadline
+from bagwise.models.intersection import IntersectionMap
 
 _NOT_DATA = ("grid", "rounds")  # of an entry
 _MEDIAN, _MAPS = "median*", {"intersection": IntersectionMap}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,8 +42,8 @@ class Design(ABC):
 
     A weight vector w lives in feature space (``coef`` is w itself) or in the span of the rows
     (``coef`` holds dual coefficients, w = Phi' coef). ``design @ coef`` is the scores Phi w and
-    ``design.T @ beta`` the coefficients of Phi' beta, so solvers need not know which it is. Vectors
-    are float64 on the host, whatever the dtype of the instances.
+    ``design.adjoint(beta)`` the coefficients of Phi' beta, so solvers need not know which it is.
+    Vectors are float64 on the host, whatever the dtype of the instances.
     """
 
     n_rows: int
@@ -125,25 +124,9 @@ class Design(ABC):
     def subset(self, rows: Array) -> Design:
         """Return the design of some rows (sorted), including what was prepared."""
 
-    @property
-    def T(self) -> Transposed:
-        """The transposed operator."""
-        return Transposed(self)
-
     def start(self) -> Point:
         """Return the zero point."""
         return Point(np.zeros(self.n_coef), 0.0, np.zeros(self.n_rows))
-
-
-@dataclass(frozen=True)
-class Transposed:
-    """``design.T``: maps dual variables to coefficients."""
-
-    design: Design
-
-    def __matmul__(self, dual: Array) -> Array:
-        """Return the coefficients of Phi' dual."""
-        return self.design.adjoint(dual)
 
 
 # The weighted ridge regression behind every Newton step, three ways:

@@ -63,7 +63,11 @@ def conditioned_design(X: Any) -> LinearDesign:
 
 def needs_conditioning(X: Any, each: Any = None) -> tuple[bool, Array, Array]:
     """Return whether dense rows need it, their center, and the spread of the features."""
-    center, spread = moments(X, each)
+    return judge_moments(*moments(X, each))
+
+
+def judge_moments(center: Array, spread: Array) -> tuple[bool, Array, Array]:
+    """Return whether rows with these moments need conditioning, their center and the scales."""
     scale = np.exp2(np.round(np.log2(np.where(spread > 0, spread, 1.0))))
     uneven = scale.max() > UNEVEN * scale.min() or not 1 / UNEVEN <= scale.max() <= UNEVEN
     return bool(uneven or np.any(np.abs(center) > OFFSET * spread)), center, scale

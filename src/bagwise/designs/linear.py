@@ -274,11 +274,6 @@ class Dense(LinearDesign):
             return matrix_design(self.matrix(rows))
         return type(self)(take_rows(self.X, rows), self.coordinates)
 
-    def mean(self) -> Array:
-        """Return the mean of the rows."""
-        sums = self._each(lambda block: self._rows(block).sum(axis=0, dtype=np.float64))
-        return sum(sums) / self.n_rows
-
     def _blocks(self) -> Iterator[slice]:
         return row_blocks(self.n_rows, self.n_coef * np.dtype(self.precision).itemsize)
 

@@ -18,12 +18,12 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.base import Design, Point
-from bagwise.designs.conditioned import OFFSET, Moments, Shift
+from bagwise.designs.conditioned import Moments, Shift, judge_moments
 from bagwise.designs.gram import DualRows, Gram
 from bagwise.designs.linear import Dense
 from bagwise.kernels import Kernel
 from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, send_to
-from bagwise.tolerances import UNEVEN, rounding_of
+from bagwise.tolerances import rounding_of
 
 SHORT_ROWS = 4096  # per product of a stack: as fast as longer ones, with half a digit more
 _ALIGNED = 8  # columns: tensor cores take eight at a time
@@ -48,20 +48,17 @@ class TorchDense(Dense):
 
     def condition(self) -> TorchDense:
         """Return the rows centered and scaled where that saves digits."""
-        torch = self.torch
-        mean, spread = self.moments()
-        scale = torch.exp2(torch.round(torch.log2(torch.where(spread > 0, spread, 1.0))))
-        high, low = float(scale.max()), float(scale.min())
-        even = high <= UNEVEN * low and 1 / UNEVEN <= high <= UNEVEN
-        if not even or bool((mean.abs() > OFFSET * spread).any()):
-            self.place(Shift(mean.cpu().numpy(), scale.cpu().numpy()))
+        needed, center, scale = judge_moments(*self.moments())
+        if needed:
+            self.place(Shift(center, scale))
         return self
 
-    def moments(self) -> tuple[Any, Any]:
+    def moments(self) -> tuple[Array, Array]:
         """Return mean and standard deviation of the features."""
         parts = self.each(lambda _, rows: [_moments_of(part) for part in rows.split(BLOCK_ROWS)])
         found = reduce(Moments.merge, chain.from_iterable(parts))
-        return found.mean, self.torch.sqrt(found.square / self.n_rows)
+        spread = self.torch.sqrt(found.square / self.n_rows)
+        return found.mean.cpu().numpy(), spread.cpu().numpy()
 
     def up(self, values: Array) -> Any:
         """Return a host vector as a tensor on the device."""

@@ -137,7 +137,7 @@ class KeyRows:
         design = self.task.design
         on_units = saddle.coef(point)
         dual = on_units if self.units is None else self.units.T @ on_units
-        coef, intercept = design.T @ dual, float(point.omega[-1])
+        coef, intercept = design.adjoint(dual), float(point.omega[-1])
         if saddle.K is None:
             coef = point.omega[: design.n_coef]
         if design.augmented:

@@ -150,4 +150,4 @@ def _towards_positives(task: Task) -> Array:
     weight = task.weight * np.where(task.in_positive, 1.0, -1.0)
     sums = {side: np.abs(weight[task.in_positive == side]).sum() for side in (True, False)}
     share = weight / np.where(task.in_positive, sums[True], sums[False])
-    return task.design @ (task.design.T @ share)
+    return task.design @ (task.design.adjoint(share))

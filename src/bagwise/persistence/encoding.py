@@ -40,7 +40,7 @@ _ALLOWED = {
     "bagwise.assumptions": "AtLeastPotential BinnedPotential",
     "bagwise.estimators.pipeline": "BagPipeline",
     "bagwise.kernels": "Kernel",
-    "bagwise.kernels.intersection": "IntersectionMap",
+    "bagwise.models.intersection": "IntersectionMap",
     "bagwise.models.markov.inputs": "NetworkInputs",
     "bagwise.models.markov.scores": "Network",
     "bagwise.models.miles": "MILESEmbedding",

@@ -46,6 +46,5 @@ def _moments(X: RowStore) -> tuple[Array, Array]:
     if isinstance(X, DeviceRows):
         from bagwise.designs.torch import TorchDense
 
-        mean, spread = (each.cpu().numpy() for each in TorchDense(X).moments())
-        return mean, spread
+        return TorchDense(X).moments()
     return moments(X)

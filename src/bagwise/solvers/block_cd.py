@@ -146,7 +146,7 @@ def _solution(
 ) -> Solution:
     dual = np.zeros(design.n_rows)
     dual[blocks.rows] = alpha * blocks.labels
-    coef, intercept = design.T @ dual, float(fit_intercept * dual.sum())
+    coef, intercept = design.adjoint(dual), float(fit_intercept * dual.sum())
     scores = design @ coef + intercept
     half = 0.5 * (design.squared_norm(coef) + intercept**2)
     value = loss.value(BagScores.of(scores, loss.offsets, witnesses))

@@ -68,7 +68,7 @@ class _Master:
     def add(self, number: int, plane: Plane, witnesses: Array) -> bool:
         """Append a cut, whose slope is one transposed product; return whether it is a new one."""
         weights = plane.on_rows(witnesses)
-        slope = np.append(self.design.T @ weights, self.constant * weights.sum())
+        slope = np.append(self.design.adjoint(weights), self.constant * weights.sum())
         alike = (self.heights == plane.height) & (self.term == number)
         is_new = not np.any(np.all(self.slopes[alike] == slope, axis=1))
         if len(self.planes) == len(self._store):
@@ -179,7 +179,7 @@ def _solution(
     dual = np.zeros(master.design.n_rows)
     for j in np.flatnonzero(alpha):
         dual -= alpha[j] * planes[j].on_rows(witnesses)
-    implied = master.design.T @ dual
+    implied = master.design.adjoint(dual)
     away = master.design.squared_norm(w[:-1] - implied)
     return CutSolution(
         coef=w[:-1],

@@ -91,7 +91,7 @@ def _decompose(problem: Problem, sides: Sides, route: str, max_iter: int) -> Sol
     else:
         alpha, n_iter = _run_libsvm(SVC(**options), X, sides.labels, sides.weights)
     up, down = sides.duals(alpha)
-    coef = design.T @ (up - down)
+    coef = design.adjoint(up - down)
     scores = design @ coef
     shifted = scores[sides.rows] + sides.labels * (1 - sides.margins)
     point = Point(coef, best_intercept(sides.labels, sides.weights, shifted), scores)

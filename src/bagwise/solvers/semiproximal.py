@@ -143,7 +143,7 @@ def _descend_products(
     working, n_passes = _Working(_products(design), split), 0
     while True:
         beta = working.duals(multipliers)
-        coef = design.T @ beta
+        coef = design.adjoint(beta)
         point = Point(coef, float(beta.sum()), design @ coef)
         slope = -1.0 - (point.scores + point.intercept)[split.negative]
         if not working.grow(multipliers[split.negative], slope, tol) or n_passes >= max_passes:
@@ -290,7 +290,7 @@ def _dual_norm(design: Design, point: Point, beta: Array, moved: Array) -> tuple
     """Return |z|^2 of the duals, and the squared distance of the point from their z."""
     linear = design.linear
     if linear is None or not design.augmented:
-        coef = design.T @ beta
+        coef = design.adjoint(beta)
         norm = _norm(design, coef, beta.sum())
         return norm, _norm(design, point.coef - coef, point.intercept - beta.sum())
     found, wanted = linear.scale * linear.weighted_sum(beta), point.coef / linear.scale

@@ -6,8 +6,9 @@ Lambda gives, with L = 2 pi / Lambda,
     phi(x) = sqrt(x) [sqrt(c_0), sqrt(2 c_j) cos(j L log x), sqrt(2 c_j) sin(j L log x)], j = 1..n,
     c_j = (1 / Lambda) / (1/4 + (j L)^2),   phi(0) = 0.
 
-The rectangular window multiplies c_j by 1 - (-1)^j exp(-Lambda / 4): the series of k cut off at
-half a period. The default periods minimize the error on [0, 1].
+The rectangular window, with half of the error of none, multiplies c_j by
+1 - (-1)^j exp(-Lambda / 4): the series of k cut off at half a period. The period minimizes the
+error on [0, 1].
 
 Reference: A. Vedaldi and A. Zisserman, "Efficient additive kernels via explicit feature maps",
 IEEE T-PAMI 34(3), 2012.
@@ -16,17 +17,16 @@ IEEE T-PAMI 34(3), 2012.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from bagwise._documented import Function, Sentence, documenting
 from bagwise._typing import Array
+from bagwise.estimators.params import Parameters, integer, param
 
 _SENTENCES: dict[str, Sentence] = {
     "X": ("array-like or sparse matrix of shape (n_samples, n_features)", "Nonnegative features."),
@@ -41,38 +41,22 @@ def _explains(returns: str, **own: Sentence) -> Callable[[Function], Function]:
     return documenting(_SENTENCES, returns)(**own)
 
 
-class IntersectionMap(TransformerMixin, BaseEstimator):
+class IntersectionMap(TransformerMixin, Parameters):
     """Approximate the intersection kernel by 2n + 1 features per feature.
 
-    Parameters
-    ----------
-    n : int, default=3
-        Number of frequencies above zero.
-    window : {"rectangular", "uniform"}, default="rectangular"
-        How the kernel is made periodic; "rectangular" has about half the error of "uniform".
-    period : float, default=None
-        The period Lambda; the best one for ``n`` and ``window`` when None.
+    Features must not be negative: scale them first, for example with ``MinMaxScaler(clip=True)``.
+    Zero maps to zero, so sparse input stays sparse.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of features seen in fit.
     period_ : float
-        The period used.
+        The period Lambda.
 
     See Also
     --------
     sklearn.kernel_approximation.AdditiveChi2Sampler : The same for the chi-squared kernel.
-
-    Notes
-    -----
-    Features must not be negative: scale them first, for example with ``MinMaxScaler(clip=True)``.
-    Zero maps to zero, so sparse input stays sparse.
-
-    References
-    ----------
-    .. [1] A. Vedaldi and A. Zisserman, "Efficient additive kernels via explicit feature maps",
-       IEEE T-PAMI 34(3), 2012.
 
     Examples
     --------
@@ -85,23 +69,14 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
     0.5
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n": [Interval(Integral, 0, None, closed="left")],
-        "window": [StrOptions({"uniform", "rectangular"})],
-        "period": [Interval(Real, 0, None, closed="neither"), None],
-    }
-
-    def __init__(self, *, n=3, window="rectangular", period=None):
-        self.n = n
-        self.window = window
-        self.period = period
+    n: int = param(3, integer(0), "Number of frequencies above zero.")
 
     @_explains("self\n    The transformer.", y=("None", "Not used."))
     def fit(self, X: Any, y: Any = None) -> IntersectionMap:
         """Check the parameters and the number of features."""
         self._validate_params()
         self._validate(X, reset=True)
-        self.period_ = self._best_period() if self.period is None else float(self.period)
+        self.period_ = 4.0 + 0.5 * max(self.n - 1, 0)
         return self
 
     @_explains(
@@ -137,11 +112,6 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
             ensure_non_negative=True,
         )
 
-    def _best_period(self) -> float:
-        if self.window == "rectangular":
-            return 4.0 + 0.5 * max(self.n - 1, 0)
-        return 2.38 * float(np.log(self.n + 0.8)) + 5.6
-
     def _columns(self, values: Array) -> list[Array]:
         step = 2 * np.pi / self.period_
         root = np.sqrt(values)
@@ -155,9 +125,7 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
     def _share(self, j: int) -> float:
         """Return c_j."""
         share = (1 / self.period_) / (0.25 + (j * 2 * np.pi / self.period_) ** 2)
-        if self.window == "rectangular":
-            share *= 1 - (-1) ** j * float(np.exp(-self.period_ / 4))
-        return share
+        return share * (1 - (-1) ** j * float(np.exp(-self.period_ / 4)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
