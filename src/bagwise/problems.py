@@ -170,45 +170,22 @@ def _conjugate(loss: Loss, dual: Array, weight: Array) -> float:
 
 @dataclass(frozen=True)
 class Solution:
-    """A point with its certificate.
+    """A point with its certificate."""
 
-    Attributes
-    ----------
-    coef, intercept : ndarray, float
-        The weight vector in the design's own coordinates, and the intercept.
-    scores : ndarray of shape (n_rows,)
-        Scores of the training rows, intercept included.
-    dual : ndarray of shape (n_rows,)
-        beta = beta+ - beta-.
-    objective : float
-        The primal value P.
-    gap : float
-        Duality gap P - D >= P - P*: a proven bound on the distance from the optimum. Where rounding
-        leaves it without meaning, the bound of `bagwise.solvers.pieces`, which counts rounding but
-        is no interval arithmetic.
-    residual : float
-        KKT residual max(|w - Phi'beta|, |sum beta|).
-    n_iter : int
-        Number of solver steps.
-    converged : bool
-        Whether the solver met its own tolerance.
-    history : list of dict
-        One record per step.
-    at_zero : float
-        The objective of w = 0 and b = 0; 0 where the solver does not say.
-    """
-
-    coef: Array
+    coef: Array  # the weight vector in the design's own coordinates
     intercept: float
-    scores: Array
-    dual: Array
-    objective: float
+    scores: Array  # of the training rows, intercept included, (n_rows,)
+    dual: Array  # beta = beta+ - beta-, (n_rows,)
+    objective: float  # the primal value P
+    # Duality gap P - D >= P - P*: a proven bound on the distance from the optimum. Where rounding
+    # leaves it without meaning, the bound of `bagwise.solvers.pieces`, which counts rounding but is
+    # no interval arithmetic.
     gap: float
-    residual: float
-    n_iter: int
-    converged: bool
-    history: list[dict[str, float]] = field(default_factory=list, repr=False)
-    at_zero: float = 0.0
+    residual: float  # of the KKT conditions: max(|w - Phi'beta|, |sum beta|)
+    n_iter: int  # number of solver steps
+    converged: bool  # whether the solver met its own tolerance
+    history: list[dict[str, float]] = field(default_factory=list, repr=False)  # a record per step
+    at_zero: float = 0.0  # the objective of w = 0 and b = 0; 0 where the solver does not say
 
     @property
     def point(self) -> Point:

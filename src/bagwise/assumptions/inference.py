@@ -101,15 +101,10 @@ class CountInference:
     ) -> BestLabelings:
         """Return the best labelings of all bags.
 
-        Parameters
-        ----------
-        scores : ndarray of float64 of shape (n_models, n_instances)
-            What an instance adds if it is positive.
-        weights : ndarray of shape (n_models, n_weights)
-            The learned weights of the potential.
-        out : BestLabelings, default=None
-            An earlier result to overwrite: with many small bags, allocating memory takes longer
-            than the inference.
+        ``scores`` (n_models, n_instances), float64, are what an instance adds if it is positive,
+        and ``weights`` (n_models, n_weights) the learned weights of the potential. ``out`` is an
+        earlier result to overwrite: with many small bags, allocating memory takes longer than the
+        inference.
         """
         from bagwise.assumptions import _inference as kernels
 
@@ -223,14 +218,8 @@ class CountPosterior:
     def of(self, scores: Array, weights: Array, *, marginals: bool = True) -> Posteriors:
         """Return the sums over labelings, and unless told otherwise the posteriors.
 
-        Parameters
-        ----------
-        scores : ndarray of float64 of shape (n_models, n_instances)
-            What an instance adds if it is positive.
-        weights : ndarray of shape (n_models, n_weights)
-            The learned weights of the potential.
-        marginals : bool, default=True
-            Without them only ``log_sum`` is computed, and ``marginals`` is empty.
+        Scores and weights are those of `CountInference.best`. Without ``marginals`` only
+        ``log_sum`` is computed.
         """
         from bagwise.assumptions._posterior import sum_labelings
 

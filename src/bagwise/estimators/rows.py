@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -184,20 +185,14 @@ class RowsClassifier(BagClassifier):
         elif design.passed:
             self._shared = PassShare(design, bags)
 
+    @documenting({})(
+        design=("Design or Rows", "The instances of ``bags`` as rows; it stays as it is."),
+        bags="The training bags.",
+        codes=("ndarray of int of shape (n_bags,)", "Class numbers."),
+        weight=("ndarray of shape (n_bags,)", "Weights of the bags, class weights included."),
+    )
     def fit_on_design(self, design: Any, bags: Bags, codes: Array, weight: Array) -> None:
-        """Learn all classes on a design that may be shared with other fits.
-
-        Parameters
-        ----------
-        design : Design or Rows
-            The instances of ``bags`` as rows; it stays as it is.
-        bags : Bags
-            The training bags.
-        codes : ndarray of int of shape (n_bags,)
-            Class numbers.
-        weight : ndarray of shape (n_bags,)
-            Weights of the bags, class weights included.
-        """
+        """Learn all classes on a design that may be shared with other fits."""
         fits = self._binary_fits(design, bags, codes, weight)
         self._keep(bags, [as_given(fit, design) for fit in fits])
 

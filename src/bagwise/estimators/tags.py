@@ -15,51 +15,32 @@ from sklearn.pipeline import Pipeline
 
 @dataclass(frozen=True)
 class BagTags:
-    """Facts about a bag estimator, returned by its ``__bag_tags__`` method.
+    """Facts about a bag estimator, returned by its ``__bag_tags__`` method."""
 
-    Parameters
-    ----------
-    instance_scores : {"exact", "occlusion", "mixed", ""}, default="exact"
-        What ``instance_decision_function`` and ``key_instances`` are made of: scores that the model
-        gives to instances ("exact"), or the change of the bag's score when the instance is taken
-        out ("occlusion"), or sums of both ("mixed", of ensembles). ``predict_instances`` exists
-        only for "exact" ones. Nothing of this exists for "".
-    bag_score : callable or None, default=numpy.max
-        Takes the instance scores of one bag and returns the score of the bag; None where the bag's
-        score is not made of its instances' scores.
-    objective : bool, default=True
-        There are ``objective_``, ``n_iter_`` and ``history_``.
-    gap : bool, default=True
-        There is ``gap_``, a proven bound.
-    instance_weights : bool, default=True
-        There is ``instance_weights_``, one per training instance, in [0, 1].
-    signs_are_labels : bool, default=True
-        ``predict_instances`` is the sign of the instance scores (two classes) or the class of the
-        highest one; False where labels are inferred otherwise.
-    threshold_on_instances : bool, default=True
-        Instance scores are shifted with the bag's score, where this is made of them.
-    weight_is_repetition : bool, default=True
-        A bag of weight 2 is the bag twice, and a bag of weight 0 is no bag.
-    instance_rows : bool, default=False
-        One fit over the instances as rows of one design: there is ``path``, and the folds of a
-        calibration share the kernel matrix.
-    whole_bag : {"collective", "other", "standard"}, default="collective"
-        What makes a bag positive where ``bag_score`` is None (see ``assumption``).
-    tolerance : float, default=1e-6
-        How well, relative to the largest, the scores of two equal problems agree that were
-        written in different order.
-    """
-
+    # What ``instance_decision_function`` and ``key_instances`` are made of: scores that the model
+    # gives to instances ("exact"), or the change of the bag's score when the instance is taken out
+    # ("occlusion"), or sums of both ("mixed", of ensembles). ``predict_instances`` exists only for
+    # "exact" ones. Nothing of this exists for "".
     instance_scores: str = "exact"
+    # Takes the instance scores of one bag and returns the score of the bag; None where the bag's
+    # score is not made of its instances' scores.
     bag_score: Callable[[Any], Any] | None = np.max
-    objective: bool = True
-    gap: bool = True
-    instance_weights: bool = True
+    objective: bool = True  # there are ``objective_``, ``n_iter_`` and ``history_``
+    gap: bool = True  # there is ``gap_``, a proven bound
+    instance_weights: bool = True  # ``instance_weights_``, one per training instance, in [0, 1]
+    # ``predict_instances`` is the sign of the instance scores (two classes) or the class of the
+    # highest one; False where labels are inferred otherwise.
     signs_are_labels: bool = True
+    # Instance scores are shifted with the bag's score, where this is made of them.
     threshold_on_instances: bool = True
-    weight_is_repetition: bool = True
+    weight_is_repetition: bool = True  # weight 2 is the bag twice, and weight 0 is no bag
+    # One fit over the instances as rows of one design: the folds of a calibration share it.
     instance_rows: bool = False
+    # How well, relative to the largest, the scores of two equal problems agree that were written in
+    # different order.
     tolerance: float = 1e-6
+    # What makes a bag positive where ``bag_score`` is None (see ``assumption``): "collective",
+    # "other" or "standard".
     whole_bag: str = "collective"
 
     @property

@@ -34,36 +34,16 @@ from bagwise.tolerances import in_threads
 
 @dataclass(frozen=True)
 class Task:
-    """One class against the rest: what ``_fit_binary`` sees.
+    """One class against the rest: what a fit sees."""
 
-    Attributes
-    ----------
-    instances : Design or Rows
-        All training instances: vectors in memory, or rows that are passed over.
-    offsets : ndarray of shape (n_bags + 1,)
-        Where each bag starts.
-    positive : ndarray of bool of shape (n_bags,)
-        Which bags are positive.
-    bag_weight : ndarray of shape (n_bags,)
-        C times the weight of the bag.
-    loss : Loss
-        The margin loss.
-    C : float
-        The factor inside ``bag_weight``.
-    priors : ndarray of shape (n_bags,) or None
-        Expected fraction of positives in each bag.
-    known : ndarray of shape (n_instances,) or None
-        1 for known positives, -1 for known negatives, 0 for the other instances.
-    """
-
-    instances: Design | Rows
-    offsets: Array
-    positive: Array
-    bag_weight: Array
+    instances: Design | Rows  # all of them: vectors in memory, or rows that are passed over
+    offsets: Array  # where each bag starts, (n_bags + 1,)
+    positive: Array  # which bags are positive, (n_bags,)
+    bag_weight: Array  # C times the weight of the bag, (n_bags,)
     loss: Loss
-    C: float = 1.0
-    priors: Array | None = None
-    known: Array | None = None
+    C: float = 1.0  # the factor inside ``bag_weight``
+    priors: Array | None = None  # expected fraction of positives in each bag, (n_bags,)
+    known: Array | None = None  # of instances: 1 and -1 for known labels, 0 for others
 
     @property
     def design(self) -> Design:

@@ -22,27 +22,13 @@ _MATRICES = 6  # of the size of H that a fit holds: two views, their sums, a fac
 
 @dataclass(frozen=True)
 class Run:
-    """The result of an outer loop, and its iterations.
+    """The result of an outer loop, and its iterations."""
 
-    Attributes
-    ----------
-    solution : Solution, Point or SaddlePoint
-        The solution of the last convex problem that was accepted.
-    assignment : ndarray or Saddle
-        What that problem was built from: weights of instances, witnesses, or a pool of assignments;
-        None if there is no such thing.
-    history : list of dict
-        One record per iteration.
-    converged : bool
-        False only when a bound on the number of iterations ended the loop.
-    starts : list of dict
-        Objective, gap and iterations of every start, where there were several.
-    """
-
-    solution: Any
-    assignment: Any
-    history: list[dict[str, Any]]
-    converged: bool
+    solution: Any  # Solution, Point or SaddlePoint: of the last convex problem that was accepted
+    assignment: Any  # what that was built from: weights, witnesses, a pool (Saddle), or None
+    history: list[dict[str, Any]]  # one record per iteration
+    converged: bool  # False only when a bound on the number of iterations ended the loop
+    # Objective, gap and iterations of every start, where there were several.
     starts: list[dict[str, Any]] = field(default_factory=list)
 
 
