@@ -2,8 +2,9 @@
 
 import clarabel
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import logit
+
+from reference.program import minimize
 
 
 def newton_in_p(cost, T, C_proportion, target):
@@ -61,12 +62,7 @@ def clarabel_value(cost, T, C_proportion=0.0, target=0.0, witnesses=None):
     P = np.zeros((width, width))
     P[:m, :m] = np.triu(np.full((m, m), 2 * C_proportion))
     q = np.concatenate([cost - 2 * C_proportion * target, np.full(2 * m, -T)])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    settings.max_step_fraction = 0.95
-    A = sp.csc_matrix(np.vstack(blocks))
-    solver = clarabel.DefaultSolver(sp.csc_matrix(P), q, A, np.concatenate(bounds), cones, settings)
-    found = solver.solve()
+    bounds = np.concatenate(bounds)
+    found = minimize(P, q, np.vstack(blocks), bounds, cones, max_step_fraction=0.95)
     assert str(found.status) in ("Solved", "AlmostSolved")
     return found.obj_val + C_proportion * target**2

@@ -9,6 +9,7 @@ from bagwise.assumptions import AtLeastPotential, CountInference
 from bagwise.bags import Bags
 from bagwise.designs import matrix_design
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk, join_scores
+from reference.program import minimize
 
 
 def planted(n_classes=2, n_bags=30, fraction=0.5, seed=0):
@@ -56,8 +57,6 @@ def noise(n_bags, n_classes, seed, n_features=4, sizes=(2, 6)):
 
 def by_clarabel(risk, frozen, alpha):
     """Minimize alpha/2 |w|^2 plus the majorizer of two classes: a constraint per labeling."""
-    import clarabel
-
     Z = np.stack([risk.forward(unit) for unit in np.eye(risk.n_coef)], axis=1)
     offsets, potential, n_bags = risk.inference.offsets, risk.inference.potential, len(risk.codes)
     rows, constants, bags = [], [], []
@@ -74,12 +73,9 @@ def by_clarabel(risk, frozen, alpha):
                 constants.append((side != risk.codes[bag]) + table[side, count])
                 bags.append(bag)
     slacks = sp.csr_array((np.ones(len(bags)), (np.arange(len(bags)), bags)))
-    A = sp.csc_matrix(sp.hstack([sp.csr_array(np.array(rows)), -slacks]))
-    P = sp.csc_matrix(sp.diags(np.repeat([alpha, 0.0], [risk.n_coef, n_bags])))
+    A = sp.hstack([sp.csr_array(np.array(rows)), -slacks])
+    P = sp.diags(np.repeat([alpha, 0.0], [risk.n_coef, n_bags]))
     q = np.concatenate([-Z.T @ frozen.slope, risk.weight])
-    settings = clarabel.DefaultSettings()
-    settings.verbose, settings.max_threads = False, 1
-    cones = [clarabel.NonnegativeConeT(len(bags))]
-    found = clarabel.DefaultSolver(P, q, A, -np.array(constants), cones, settings).solve()
+    found = minimize(P, q, A, -np.array(constants), tol=1e-8)
     assert str(found.status) == "Solved"
     return found.obj_val - frozen.height

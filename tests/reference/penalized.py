@@ -6,9 +6,10 @@ for the margin band of MI-ODM and KI-SVM, and for the losses of mi-SPSVM. The fe
 scale and any offset: the rows (x, 1) are turned by the QR decomposition of their mean.
 """
 
-import clarabel
 import numpy as np
 import scipy.sparse as sp
+
+from reference.program import minimize
 
 PRECISION = 1e-9  # of the largest weight: what clarabel leaves of an objective
 _TOLERANCE = 1e-10
@@ -68,17 +69,7 @@ def _optimum(X, largest, terms):
     n = sum(map(len, bounds))
     slack = sp.eye_array(n)
     constraints = sp.block_array([[sp.csc_array(np.vstack(blocks)), -slack], [None, -slack]])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
-    solver = clarabel.DefaultSolver(
-        sp.csc_array(sp.diags_array(np.concatenate(cost))),
-        np.concatenate(linear),
-        sp.csc_array(constraints),
-        np.concatenate([*bounds, np.zeros(n)]),
-        [clarabel.NonnegativeConeT(2 * n)],
-        settings,
-    )
-    found = solver.solve()
-    solved = found.status == clarabel.SolverStatus.Solved
-    return largest * found.obj_val if solved else -np.inf
+    bounds = np.concatenate([*bounds, np.zeros(n)])
+    costs = sp.diags_array(np.concatenate(cost)), np.concatenate(linear)
+    found = minimize(*costs, constraints, bounds, tol=_TOLERANCE)
+    return largest * found.obj_val if str(found.status) == "Solved" else -np.inf

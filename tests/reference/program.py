@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bagwise.losses import Hinge, MarginBand, SquaredHinge
 
-__all__ = ["Reference", "kernel_features", "reference_solution"]
+__all__ = ["Reference", "kernel_features", "minimize", "reference_solution"]
 
 Array = NDArray[Any]
 
@@ -61,21 +61,29 @@ def reference_solution(
     Reference
         Coefficients, intercept, and the primal and dual values.
     """
-    import clarabel
-
     more = np.zeros(len(X)) if margin is None else margin - 1
-    P, q, A, bound = _program(X, positive, negative, _terms(loss), more)
-    settings = clarabel.DefaultSettings()
-    settings.verbose, settings.max_threads = False, 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
-    settings.max_step_fraction = 0.95  # longer steps get stuck before these tolerances
-    cones = [clarabel.NonnegativeConeT(len(bound))]
-    found = clarabel.DefaultSolver(P, q, A, bound, cones, settings).solve()
+    program = _program(X, positive, negative, _terms(loss), more)
+    # Longer steps get stuck before these tolerances.
+    found = minimize(*program, tol=1e-13, max_step_fraction=0.95)
     if str(found.status) != "Solved":
         raise ArithmeticError(f"clarabel ended with {found.status}.")
     x = np.asarray(found.x)
     d = X.shape[1]
     return Reference(x[:d], float(x[d]), found.obj_val, found.obj_val_dual)
+
+
+def minimize(
+    P: Any, q: Array, A: Any, bound: Array, cones: Any = None, *, tol: float = 1e-12, **more: Any
+) -> Any:
+    """Return what clarabel finds for min 1/2 x'Px + q'x, bound - Ax in cones or Ax <= bound."""
+    import clarabel
+
+    settings, cones = clarabel.DefaultSettings(), cones or [clarabel.NonnegativeConeT(len(bound))]
+    same = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tol)
+    for name, value in {"verbose": False, "max_threads": 1, **same, **more}.items():
+        setattr(settings, name, value)
+    upper = sp.triu(sp.csc_matrix(P)).tocsc()
+    return clarabel.DefaultSolver(upper, q, sp.csc_matrix(A), bound, cones, settings).solve()
 
 
 def kernel_features(K: Array) -> Array:
@@ -114,5 +122,4 @@ def _program(
     signed = slack[q[d + 1 :] > 0]
     A = sp.block_array([[sp.csr_array(np.vstack(blocks)), -slack], [None, -signed]])
     bound = np.concatenate([*margins, np.zeros(signed.shape[0])])
-    P = sp.csc_matrix(sp.diags(np.concatenate(square)))
-    return P, q, sp.csc_matrix(A), bound
+    return sp.diags(np.concatenate(square)), q, A, bound

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from bagwise.losses import MarginBand
 from bagwise.solvers.pool import Features
 from bagwise.solvers.saddle import Saddle
+from reference.program import minimize
 
 BANDS = [MarginBand(0.4, 0.6), MarginBand(0.0, 0.0), MarginBand(0.7, 2.0)]
 
@@ -67,13 +68,8 @@ def clarabel_value(saddle, features):
         blocks.append(-np.vstack([right_side, y, right_side]))
         rights.append(np.concatenate([[0.5], np.zeros(len(y)), [-0.5]]))
         cones.append(clarabel.SecondOrderConeT(len(y) + 2))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
     nothing, cost = sp.csc_matrix((size + 1, size + 1)), np.append(np.zeros(size), -1.0)
-    constraints = sp.csc_matrix(np.vstack(blocks)), np.concatenate(rights)
-    solver = clarabel.DefaultSolver(nothing, cost, *constraints, cones, settings)
-    return -solver.solve().obj_val
+    return -minimize(nothing, cost, np.vstack(blocks), np.concatenate(rights), cones).obj_val
 
 
 def with_columns(saddle, choices):

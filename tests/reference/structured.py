@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import clarabel
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise.bags import Bags
 from bagwise.graphs import Edges, Graph
 from bagwise.models.graph.terms import BagEdges, BagHinge, RowEdges
+from reference.program import minimize
 
 
 @dataclass
@@ -116,14 +116,9 @@ def _hinge_rows(case, term, A, new_slack, at_least):
 def _solve(slopes, slacks, limits, costs):
     d, m = slopes.shape[1], len(costs)
     choice = sp.csc_array((-np.ones(len(slacks)), (np.arange(len(slacks)), slacks)))
-    G = sp.csc_array(sp.hstack([sp.csc_array(slopes), choice]))
-    P = sp.csc_array(sp.block_diag([np.eye(d), sp.csc_array((m, m))]))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    cones = [clarabel.NonnegativeConeT(len(limits))]
-    q = np.concatenate([np.zeros(d), costs])
-    found = clarabel.DefaultSolver(sp.triu(P).tocsc(), q, G, limits, cones, settings).solve()
+    G = sp.hstack([sp.csc_array(slopes), choice])
+    P = sp.block_diag([np.eye(d), sp.csc_array((m, m))])
+    found = minimize(P, np.concatenate([np.zeros(d), costs]), G, limits)
     return np.array(found.x)[:d], found.obj_val
 
 
