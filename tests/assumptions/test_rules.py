@@ -44,9 +44,7 @@ LABELINGS = [
 
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), Hinge()], ids=repr)
-@pytest.mark.parametrize(
-    ("rule", "possible"), LABELINGS, ids=["one", "few", "half", "all", "count"]
-)
+@pytest.mark.parametrize(("rule", "possible"), LABELINGS, ids=["one", "few", "half", "all", "two"])
 @given(bag=INSTANCES)
 def test_labels_cost_least_of_those_that_agree_with_what_is_known(rule, possible, loss, bag):
     scores, known = bag
