@@ -63,7 +63,7 @@ from bagwise.kernels.instance import settle_gamma
 from bagwise.losses import LOSSES, Loss
 from bagwise.procedures import Run
 from bagwise.procedures.alternate import fit_bag_labels
-from bagwise.procedures.run import Steps, as_steps, finish, keep_lowest, run, together
+from bagwise.procedures.run import Steps, finish, keep_lowest, run, together
 from bagwise.rows import Newton, can_pass, make_rows
 from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
@@ -155,11 +155,8 @@ class RowsClassifier(BagClassifier):
         yield from ()
         return self._fit_from(task, start)
 
-    def _lowest(self, fit_from: Callable[[Any], Run]) -> Run:
-        """Run the usual start (None) and ``n_init`` - 1 random ones; keep the lowest."""
-        return finish(self._lowest_steps(as_steps(fit_from)))
-
     def _lowest_steps(self, fit_from: Callable[[Any], Steps]) -> Steps:
+        """Run the usual start (None) and ``n_init`` - 1 random ones; keep the lowest."""
         n_init = self.get_params(deep=False).get("n_init", 1)
         if n_init == 1:
             return (yield from fit_from(None))

@@ -137,7 +137,8 @@ def gram_matrix(
     dtype = None
     if X.shape[0] > MANY_ROWS:
         dtype = np.float32 if weights.max() <= _SINGLE_WEIGHT else np.float64
-    check_memory(X.shape[0], np.dtype(dtype or X.dtype).itemsize)
+    itemsize = max(np.dtype(dtype or X.dtype).itemsize, 4)
+    check_matrix("The Gram matrix", X.shape[0], X.shape[0], itemsize, *_APPROXIMATE)
     if kernel == "rbf" and gamma == "median" and X.shape[0] <= MEDIAN_SAMPLE:
         distances = squared_distances(X)
         settled = Kernel("rbf", median_gamma(distances, weights))
@@ -295,11 +296,6 @@ _APPROXIMATE = (
     Parameter("kernel", "'linear'"),
     ".",
 )
-
-
-def check_memory(n_rows: int, itemsize: int) -> None:
-    """Raise an error if a Gram matrix does not fit into memory, and say what to do instead."""
-    check_matrix("The Gram matrix", n_rows, n_rows, max(itemsize, 4), *_APPROXIMATE)
 
 
 def check_matrix(

@@ -100,27 +100,26 @@ class SparseMIL(MarginClassifier):
         return record
 
 
-def _weights(task: Task) -> Array:
-    """Return the weights of positive means, then of negative instances, together those of bags."""
-    negatives, of_bags = task.weight[~task.in_positive], task.bag_weight
-    share = of_bags[~task.positive].sum() / negatives.sum()
-    return np.concatenate([of_bags[task.positive], share * negatives])
+class _Sparse:
+    """sMIL's rows: means of positive bags, then negative instances."""
 
-
-def _margins(task: Task) -> Array:
-    sizes = np.diff(task.positive_offsets)
-    return (2 - sizes) / sizes  # Eq. 6
+    def __init__(self, task: Task) -> None:
+        self.task, of_bags = task, task.bag_weight
+        self.combinations, self.is_mean = combinations_of(task, mean_shares(task))
+        # The negative instances weigh as much, together, as their bags.
+        negatives, sizes = task.weight[~task.in_positive], np.diff(task.positive_offsets)
+        share = of_bags[~task.positive].sum() / negatives.sum()
+        self.weight = np.concatenate([of_bags[task.positive], share * negatives])
+        self.margin = np.ones(len(self.weight))
+        self.margin[self.is_mean] = (2 - sizes) / sizes  # Eq. 6
 
 
 def _sparse(task: Task) -> Solution:
     """Solve sMIL."""
-    combinations, is_mean = combinations_of(task, mean_shares(task))
-    weight = _weights(task)
-    margin = np.ones(len(weight))
-    margin[is_mean] = _margins(task)
-    design = task.design.aggregate(combinations)
-    problem = Problem(design, weight * is_mean, weight * ~is_mean, task.loss, margin)
-    return lift(task, combinations, solve(problem))
+    rows = _Sparse(task)
+    design = task.design.aggregate(rows.combinations)
+    sides = rows.weight * rows.is_mean, rows.weight * ~rows.is_mean
+    return lift(task, rows.combinations, solve(Problem(design, *sides, task.loss, rows.margin)))
 
 
 def _top_fraction(task: Task, scores: Array, fraction: float) -> Array:
@@ -133,27 +132,24 @@ def _top_fraction(task: Task, scores: Array, fraction: float) -> Array:
     return task.spread(chosen)
 
 
-class _Transductive:
+class _Transductive(_Sparse):
     """stMIL's problem: sMIL's rows, then the instances of positive bags with a label each."""
 
     def __init__(self, task: Task) -> None:
-        combinations, self.is_mean = combinations_of(task, mean_shares(task))
+        super().__init__(task)
         single = sp.eye_array(len(task.weight), format="csr")[task.positive_rows]
-        self.combinations = sp.csr_array(sp.vstack([combinations, single]))
+        self.combinations = sp.csr_array(sp.vstack([self.combinations, single]))
         self.design = task.design.aggregate(self.combinations)
-        self.loss = task.loss
-        self.weight = _weights(task)
         unlabeled = task.weight[task.positive_rows]
         of_bags = task.bag_weight[task.positive]
         self.unlabeled = unlabeled * (of_bags.sum() / unlabeled.sum())
-        ones = np.ones(len(self.weight) - self.is_mean.sum() + len(unlabeled))
-        self.margin = np.concatenate([_margins(task), ones])
+        self.margin = np.concatenate([self.margin, np.ones(len(unlabeled))])
 
     def solve(self, labels: Array, last: Solution | None) -> Solution:
         """Solve the problem for given labels (1 or 0) of the instances of positive bags."""
         positive = np.concatenate([self.weight * self.is_mean, self.unlabeled * labels])
         negative = np.concatenate([self.weight * ~self.is_mean, self.unlabeled * (1 - labels)])
-        problem = Problem(self.design, positive, negative, self.loss, self.margin)
+        problem = Problem(self.design, positive, negative, self.task.loss, self.margin)
         return solve(problem, None if last is None else last.point)
 
     def assign(self, scores: Array) -> Array:

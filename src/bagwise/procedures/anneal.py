@@ -14,7 +14,7 @@ ever passed over.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from bagwise.assumptions.soft import UNCHANGED, Hardened, Softening
 from bagwise.procedures.run import Callback, Journal, Run, Steps
 from bagwise.rows import Assignment, Newton, Place, View
 from bagwise.tolerances import MAX_STEPS
+
+if TYPE_CHECKING:
+    from bagwise.models.annealed import Vectors
 
 _IDLE = 0.25  # of ``rest``: after less divergence the next temperature would hardly differ
 
@@ -47,24 +50,6 @@ class Softer(NamedTuple):
     divergence: float  # from the last assignment, mean per bag
     entropy: float
     share: float  # expected fraction of positives
-
-
-class Annealing(Protocol):
-    """What is annealed: points and assignments of any form."""
-
-    n_instances: float  # in positive bags, weighted
-
-    def fit(self, p: Any, last: Any) -> Steps:
-        """Solve the convex problem; return the point and the number of factorizations."""
-
-    def soften(self, here: Any, p: Any, temperature: float) -> Steps:
-        """Return the next assignment, as `Softer`."""
-
-    def energy(self, here: Any, temperature: float) -> float:
-        """Return the objective at a temperature, after `soften`."""
-
-    def is_at_rest(self, here: Any, p: Any, entered: Any) -> bool:
-        """Return whether a temperature changed nothing and the coldest one would not either."""
 
 
 class Views:
@@ -174,13 +159,15 @@ def fit_annealed(
 
 
 def cool(
-    steps: Annealing,
+    steps: Vectors | Views,
     p: Any,
     schedule: Schedule,
     callback: Callback | None = None,
 ) -> Steps:
     """Run the annealing; return the last point and assignment, and one record per temperature.
 
+    The steps solve a convex problem (``fit``), change the assignment (``soften``), and then know
+    the objective (``energy``) and whether the coldest temperature would change anything.
     ``converged`` is False when ``max_inner`` or ``max_steps`` ended some temperature.
     """
     here: Any = None

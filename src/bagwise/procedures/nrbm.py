@@ -9,7 +9,7 @@ nothing. The last bound then limits what any further CCCP step could gain.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,19 +17,15 @@ from bagwise._typing import Array
 from bagwise.problems import Solution
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.run import Callback, Journal, Run
-from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
+from bagwise.solvers.bundle import bmrm, nrbm
 from bagwise.tolerances import INNER, MAX_STEPS
 
-
-class MajorizedRisk(ScoreOracle, Protocol):
-    """A risk with a convex majorizer at any point."""
-
-    def freeze(self, z: Array) -> ScoreOracle:
-        """Return a convex risk that is nowhere below this one and touches it at z."""
+if TYPE_CHECKING:
+    from bagwise.models.markov.risk import MarkovRisk
 
 
 def restart_nrbm(
-    risk: MajorizedRisk,
+    risk: MarkovRisk,
     alpha: float,
     start: Array,
     *,
@@ -84,7 +80,7 @@ def restart_nrbm(
     return Run(solution, None, journal.records, stopped or (solved and not gained))
 
 
-def _measure(risk: MajorizedRisk, alpha: float, coef: Array, tol: float) -> Solution:
+def _measure(risk: MarkovRisk, alpha: float, coef: Array, tol: float) -> Solution:
     """Return a point with the bound on what one convex step from it could gain."""
     scores = risk.forward(coef)
     objective = risk.value(scores) + alpha / 2 * float(coef @ coef)

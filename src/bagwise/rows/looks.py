@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +19,13 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
 from bagwise.bags.segments import Segments
+
+if TYPE_CHECKING:
+    from bagwise.rows.device import DeviceBlock
+    from bagwise.rows.host import HostBlock
+
+    # Some rows of whole bags, and the products that depend on where they are.
+    Block: TypeAlias = HostBlock | DeviceBlock
 
 Steps = Generator[list[Any], Any, Any]  # yields looks, is sent their sums
 
@@ -109,32 +116,6 @@ class Memo:
     def __init__(self) -> None:
         self.scores: WeakKeyDictionary[Place, Any] = WeakKeyDictionary()
         self.assigned: WeakKeyDictionary[Assignment, tuple[Known, Any]] = WeakKeyDictionary()
-
-
-class Block(Protocol):
-    """Some rows of whole bags, and the products that depend on where they are."""
-
-    xp: Any
-    sizes: Array
-    memo: Memo
-
-    def scores(self, place: Place) -> Any:
-        """Return the scores of all rows at a place, in float64."""
-
-    def sums(self, weights: list[Any]) -> Any:
-        """Return the weighted sums of rows, one per vector of weights, in float64."""
-
-    def squares(self, weights: Any, total: Any) -> None:
-        """Add the weighted squares of rows, X'SX, to a total; weights may be negative."""
-
-    def bag_sums(self, weights: Any, bags: Segments, used: Any) -> Any:
-        """Return the weighted sums of the rows of some of all bags (a mask), in float64."""
-
-    def merge(self, known: Known) -> tuple[Block, Known]:
-        """Return the block in which every positive bag is its mean."""
-
-    def exact(self) -> Block:
-        """Return the block with products in float64."""
 
 
 class Look(ABC):

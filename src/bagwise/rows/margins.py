@@ -17,15 +17,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.soft import UNCHANGED, Softening
 from bagwise.bags.segments import positive_part
-from bagwise.rows.looks import Assignment, Block, Known, Labels, Look, Place
+from bagwise.rows.looks import Assignment, Known, Labels, Look, Place
 from bagwise.tolerances import DECIDED, TINY
+
+if TYPE_CHECKING:
+    from bagwise.rows.looks import Block
 
 _TOTALS = (
     *("rises", "falls", "up", "down", "mass", "turned", "blur", "weight"),

@@ -55,6 +55,7 @@ from bagwise.models.graph.structure import (
 )
 from bagwise.models.graph.terms import BagEdges, BagHinge, RowEdges
 from bagwise.procedures import Run, cccp
+from bagwise.procedures.run import as_steps, finish
 from bagwise.solvers import Solution
 from bagwise.solvers.block_cd import block_descent
 from bagwise.solvers.cutting_plane import CutSolution, Term, cutting_plane
@@ -213,7 +214,7 @@ class GraphSVC(RowsClassifier):
             scores = mean_scores(structure, self.C * share, positive) if drawn is None else drawn
             return self._run_cccp(structure, terms, scores)
 
-        return self._lowest(fit_from)
+        return finish(self._lowest_steps(as_steps(fit_from)))
 
     _excused = 0.1  # ``tol`` is a part of C and mu: what it promises may be some of the objective
 

@@ -7,7 +7,7 @@ Coordinates are features, the constant feature, the potential's weights, those o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from bagwise.assumptions import CountInference
 from bagwise.designs.base import factor_in_place, solve_factored
 from bagwise.models.markov.ranges import RaggedRows, Ranges
 from bagwise.models.markov.soft import BagRows, SoftBags, Softened
-from bagwise.rows.looks import Block, Labels, Look, Place
+from bagwise.rows.looks import Labels, Look, Place
 from bagwise.solvers.soft_newton import Frozen, Passes, Softness, View
+
+if TYPE_CHECKING:
+    from bagwise.rows.looks import Block
 
 _CONCAVE = (1.0, 0.95, 0.8, 0.5, 0.0)  # shares of the concave part tried until H is positive
 _NEARLY = 0.7  # of the longest step allowed: as long as it needs to be
