@@ -48,7 +48,7 @@ ROW_MODELS = [
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("model", ROW_MODELS, ids=lambda model: type(model).__name__)
-def test_fit_on_design_gives_the_bits_of_fit(model, n_classes):
+def test_a_design_may_serve_twice(model, n_classes):
     bags, y = planted_bags(n_classes, n_bags=18)
     weight = np.where(np.arange(18) % 4 == 0, 2.0, 1.0)
     whole = clone(model).fit(bags, y, sample_weight=weight)
@@ -57,7 +57,7 @@ def test_fit_on_design_gives_the_bits_of_fit(model, n_classes):
     row_weight = by_hand._loss_weight() * np.repeat(weighted, bags.sizes)
     design = by_hand._design(checked, row_weight)
     for _ in range(2):  # the design stays as it is
-        by_hand.fit_on_design(design, checked, codes, weighted)
+        by_hand._fit_on_design(design, checked, codes, weighted)
         by_hand._settle_threshold(checked, codes, of_bags, weighted)
         np.testing.assert_array_equal(
             by_hand.decision_function(bags), whole.decision_function(bags)

@@ -41,31 +41,33 @@ class KernelShare:
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         return KernelShare(design.subset(rows), offsets, weight[bags])
 
+    def score_folds(
+        self,
+        model: RowsClassifier,
+        bags: Bags,
+        used: Array,
+        codes: Array,
+        weight: Array,
+        splits: list[Any],
+    ) -> Array:
+        """Score bags by fits to parts of one kernel matrix that did not see them.
 
-def score_folds(
-    model: RowsClassifier,
-    shared: KernelShare,
-    bags: Bags,
-    codes: Array,
-    weight: Array,
-    splits: list[Any],
-) -> Array:
-    """Score bags by fits to parts of one kernel matrix that did not see them.
+        ``used`` says which bags of the fit they are; codes, weights and folds are theirs. A width
+        that was chosen on the instances is then the same in all folds.
+        """
+        given = model.get_params(deep=False).get("class_weight")
+        shared = self if used.all() else self.part(used)
 
-    A width that was chosen on the instances is then the same in all folds.
-    """
-    given = model.get_params(deep=False).get("class_weight")
+        def fold(split: tuple[Array, Array]) -> Array:
+            train, test = split
+            part, share = model._make_fresh(), np.zeros(len(bags))
+            part.classes_ = model.classes_
+            of_class = class_weights(given, model.classes_, codes[train], weight[train])
+            share[train] = weight[train] * of_class[codes[train]]
+            scores = _score_all(part, shared, bags, codes, share)
+            return part._assumption().bag_score(scores, bags.offsets)[test]
 
-    def fold(split: tuple[Array, Array]) -> Array:
-        train, test = split
-        part, share = model._make_fresh(), np.zeros(len(bags))
-        part.classes_ = model.classes_
-        of_class = class_weights(given, model.classes_, codes[train], weight[train])
-        share[train] = weight[train] * of_class[codes[train]]
-        scores = _score_all(part, shared, bags, codes, share)
-        return part._assumption().bag_score(scores, bags.offsets)[test]
-
-    return in_order(in_threads(fold, splits, model.n_jobs), splits)
+        return in_order(in_threads(fold, splits, model.n_jobs), splits)
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,31 @@ class PassShare:
 
     rows: Rows
     bags: Bags
+
+    def score_folds(
+        self,
+        model: RowsClassifier,
+        bags: Bags,
+        used: Array,
+        codes: Array,
+        weight: Array,
+        splits: list[Any],
+    ) -> Array:
+        """Score bags by fits that did not see them: held-out bags weigh nothing.
+
+        Arguments are those of `KernelShare.score_folds`.
+        """
+        numbers, of_all = np.flatnonzero(used), np.zeros(len(used), dtype=codes.dtype)
+        of_all[used] = codes
+        shares = [np.zeros(len(used)) for _ in splits]
+        for share, (train, _) in zip(shares, splits, strict=True):
+            share[numbers[train]] = weight[train]
+        scores = []
+        for part, (_, test) in zip(fit_by_passes(model, self, of_all, shares), splits, strict=True):
+            held_out = self.bags[numbers[test]]
+            instances = part._instance_scores(held_out)
+            scores.append(part._assumption().bag_score(instances, held_out.offsets))
+        return in_order(scores, splits)
 
 
 def fit_by_passes(
@@ -118,31 +145,6 @@ def fit_folds_by_passes(
     return models
 
 
-def score_folds_by_passes(
-    model: RowsClassifier,
-    shared: PassShare,
-    used: Array,
-    codes: Array,
-    weight: Array,
-    splits: list[Any],
-) -> Array:
-    """Score bags by fits that did not see them: held-out bags weigh nothing, passes are shared.
-
-    ``used`` says which bags of the fit are meant; codes, weights and folds are theirs.
-    """
-    numbers, of_all = np.flatnonzero(used), np.zeros(len(used), dtype=codes.dtype)
-    of_all[used] = codes
-    shares = [np.zeros(len(used)) for _ in splits]
-    for share, (train, _) in zip(shares, splits, strict=True):
-        share[numbers[train]] = weight[train]
-    scores = []
-    for part, (_, test) in zip(fit_by_passes(model, shared, of_all, shares), splits, strict=True):
-        held_out = shared.bags[numbers[test]]
-        instances = part._instance_scores(held_out)
-        scores.append(part._assumption().bag_score(instances, held_out.offsets))
-    return in_order(scores, splits)
-
-
 def _score_all(
     model: RowsClassifier, shared: KernelShare, bags: Bags, codes: Array, weight: Array
 ) -> Array:
@@ -157,7 +159,7 @@ def _score_all(
         model._keep_solutions(fits)
         return np.stack([fit.solution.scores for fit in fits], axis=1)
     used, part = np.flatnonzero(weight), shared.part(weight > 0, weight)
-    model.fit_on_design(part.design, bags[used], codes[used], weight[used])
+    model._fit_on_design(part.design, bags[used], codes[used], weight[used])
     coef = np.zeros((len(model.dual_coef_), design.n_rows))
     rows = np.flatnonzero(expand(weight > 0, bags.offsets))
     coef[:, rows[model.support_]] = model.dual_coef_

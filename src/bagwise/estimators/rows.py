@@ -4,10 +4,6 @@
 solutions into fitted attributes. A method adds ``_fit_from(task, start)``, ``_loss()`` and
 ``_loss_weight()``. `MarginClassifier` adds the parameters ``C`` and ``loss`` and, as it stands,
 gives every row the label of its bag.
-
-`RowsClassifier.fit_on_design` is the seam for whoever fits several models to the same instances
-(searches, the benchmark): validate once with ``_check_training``, make one design with
-``_design``, then learn on it as often as needed.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -38,12 +33,10 @@ from bagwise.estimators.folds import (
     KernelShare,
     PassShare,
     fit_folds_by_passes,
-    score_folds,
-    score_folds_by_passes,
 )
 from bagwise.estimators.input import check_known
 from bagwise.estimators.params import KernelOptions, check_approximable, group, shared
-from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import (
     Task,
     as_given,
@@ -120,6 +113,7 @@ class RowsClassifier(BagClassifier):
     _excused = NOTHING  # the largest relative gap of a solver that met its own tolerance
     _by_passes = False  # whether `_fit_steps` takes rows that are passed over
     _loss_weights = "C"  # the parameters that weigh the losses, for messages
+    _shares_design = True  # whether a fit is one design of the instances, which folds may share
 
     # What a method adds --------------------------------------------------------------------------
 
@@ -141,10 +135,6 @@ class RowsClassifier(BagClassifier):
         """Precompute what the problems of all classes and folds share, where that helps."""
 
     # Fitting -------------------------------------------------------------------------------------
-
-    def __bag_tags__(self) -> BagTags:
-        """Say what this estimator can do: its rows are the instances."""
-        return replace(super().__bag_tags__(), instance_rows=True)
 
     @property
     def _options(self) -> KernelOptions:
@@ -171,7 +161,7 @@ class RowsClassifier(BagClassifier):
         row_weight = expand(self._loss_weight() * weight, bags.offsets)
         design = self._design(bags, row_weight)
         self._prepare(design, row_weight)
-        self.fit_on_design(design, bags, codes, weight)
+        self._fit_on_design(design, bags, codes, weight)
         self._share(design, bags, weight)
 
     def _share(self, design: Any, bags: Bags, weight: Array) -> None:
@@ -182,14 +172,8 @@ class RowsClassifier(BagClassifier):
         elif design.passed:
             self._shared = PassShare(design, bags)
 
-    @documenting({})(
-        design=("Design or Rows", "The instances of ``bags`` as rows; it stays as it is."),
-        bags="The training bags.",
-        codes=("ndarray of int of shape (n_bags,)", "Class numbers."),
-        weight=("ndarray of shape (n_bags,)", "Weights of the bags, class weights included."),
-    )
-    def fit_on_design(self, design: Any, bags: Bags, codes: Array, weight: Array) -> None:
-        """Learn all classes on a design that may be shared with other fits."""
+    def _fit_on_design(self, design: Any, bags: Bags, codes: Array, weight: Array) -> None:
+        """Learn all classes on a design of the bags' instances, which stays as it is."""
         fits = self._binary_fits(design, bags, codes, weight)
         self._keep(bags, [as_given(fit, design) for fit in fits])
 
@@ -266,20 +250,15 @@ class RowsClassifier(BagClassifier):
         self, bags: Bags, codes: Array, weight: Array, splits: list[Any], used: Array
     ) -> Array:
         """Fit the folds on parts of one kernel matrix, where the model is made of nothing else."""
-        shared = getattr(self, "_shared", None)
-        if shared is None or not bag_tags(self).instance_rows:
-            return super()._out_of_fold(bags, codes, weight, splits, used)
-        if isinstance(shared, PassShare):
-            return score_folds_by_passes(self, shared, used, codes, weight, splits)
-        return score_folds(
-            self, shared if used.all() else shared.part(used), bags, codes, weight, splits
-        )
+        if self._shares_design and hasattr(self, "_shared"):
+            return self._shared.score_folds(self, bags, used, codes, weight, splits)
+        return super()._out_of_fold(bags, codes, weight, splits, used)
 
     def _fit_folds(
         self, bags: Bags, y: Array, weight: Array, splits: list[Any]
     ) -> list[Any] | None:
         """Return a copy fitted to each training part, by shared passes; None where none are."""
-        if not self._by_passes or not bag_tags(self).instance_rows:
+        if not (self._by_passes and self._shares_design):
             return None
         return fit_folds_by_passes(self, bags, y, weight, splits)
 

@@ -34,8 +34,6 @@ class BagTags:
     # Instance scores are shifted with the bag's score, where this is made of them.
     threshold_on_instances: bool = True
     weight_is_repetition: bool = True  # weight 2 is the bag twice, and weight 0 is no bag
-    # One fit over the instances as rows of one design: the folds of a calibration share it.
-    instance_rows: bool = False
     # How well, relative to the largest, the scores of two equal problems agree that were written in
     # different order.
     tolerance: float = 1e-6

@@ -300,6 +300,8 @@ class BagKernelSVC(BagKernels, MarginClassifier):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
+    _shares_design = False
+
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         used, shares = self._fit_bags(bags, codes, weight)
         if self.bag_kernel in _OF_INSTANCES:

@@ -59,14 +59,14 @@ class EmbeddingSVC(MarginClassifier):
 
     kernel: Any = shared("kernel", **_KERNEL)
 
+    _shares_design = False
     _bag_scores = _score_embedded
     _scores_without_each = _score_embedded_without_each
     _score_rows = MarginClassifier._instance_scores
 
     def __bag_tags__(self) -> BagTags:
         """An instance is scored by what the bag's score is without it."""
-        tags = super().__bag_tags__()
-        return replace(tags, instance_scores="occlusion", bag_score=None, instance_rows=False)
+        return replace(super().__bag_tags__(), instance_scores="occlusion", bag_score=None)
 
     def _fit_embedding(self, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn what the embedding needs."""

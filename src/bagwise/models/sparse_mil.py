@@ -70,7 +70,7 @@ class SparseMIL(MarginClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Labels found by stMIL and sbMIL may leave a positive bag without a positive."""
-        return BagTags(instance_weights=self.variant == "sparse", instance_rows=True)
+        return BagTags(instance_weights=self.variant == "sparse")
 
     def _fit_from(self, task: Task, start: Start) -> Run:
         if self.variant == "transductive":

@@ -98,6 +98,7 @@ class GraphSVC(RowsClassifier):
     """
 
     _linear_design = staticmethod(matrix_design)
+    _shares_design = False
 
     bag_graph: Any = param(
         None,
@@ -152,7 +153,7 @@ class GraphSVC(RowsClassifier):
         """Say what this estimator can do; cutting planes stop at their precision."""
         exact = self.kernel == "linear" and not self.bag_graph and not self.instance_graph
         tolerance = 1e-5 if exact else 0.1
-        return replace(super().__bag_tags__(), tolerance=tolerance, instance_rows=False)
+        return replace(super().__bag_tags__(), tolerance=tolerance)
 
     @answers(
         *("self", "The fitted estimator."),
