@@ -23,6 +23,11 @@ def test_a_frame_has_all_that_from_frame_takes():
     assert y.tolist() == ["x", "y", "x"]
 
 
+def test_labels_are_one_per_bag():
+    with pytest.raises(ValueError, match=r"Expected one label per bag \(3\), got shape \(2,\)"):
+        BAGS.to_frame([1, 0])
+
+
 def test_sparse_instances_and_missing_names_become_columns():
     frame = Bags(sp.csr_array(np.eye(2)), [0, 1, 2]).to_frame()
     assert [*frame.columns] == ["bag", "f1", "f2"]

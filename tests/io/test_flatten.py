@@ -7,7 +7,7 @@ import pytest
 
 from bag_helpers import full_bags
 from bagwise.io import DuplicateColumnError
-from bagwise.io._flatten import check_labels, name_features, names_as_rows, rows_as_names
+from bagwise.io._flatten import name_features, names_as_rows, rows_as_names
 
 PATH = Path("a.csv")
 BAGS = full_bags([1, 2])
@@ -28,13 +28,6 @@ def test_names_that_are_no_coordinates_stay(names):
     objects = np.empty(2, dtype=object)
     objects[:] = names
     assert names_as_rows(objects) is objects
-
-
-def test_labels_are_one_per_bag():
-    assert check_labels(BAGS, None) is None
-    assert check_labels(BAGS, [1, 0]).tolist() == [1, 0]
-    with pytest.raises(ValueError, match=r"Expected one label per bag \(2\), got shape \(3,\)"):
-        check_labels(BAGS, [1, 0, 0])
 
 
 def test_feature_names_must_differ_from_all_columns():

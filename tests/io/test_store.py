@@ -119,9 +119,17 @@ def test_every_flipped_bit_of_a_store_is_found(tmp_path):
     verify_store(path)
 
 
-@pytest.mark.parametrize("part", ["X_indices", "X_indptr", "X_data"])
-def test_damaged_sparse_rows_are_found_when_they_are_used_not_when_opened(part, tmp_path):
+@pytest.mark.parametrize("part", ["X_indices", "X_indptr"])
+def test_damaged_indices_are_found_at_opening(part, tmp_path):
     path = tmp_path / "b.bags"
+    write(path, Bags(sp.csr_array(np.eye(9, 4)), [0, 9]), [1])
+    flip(path / f"{part}.npy", -1, 64)
+    with pytest.raises(CorruptFileError, match=f"{part}.npy: was changed"):
+        read(path)
+
+
+def test_damaged_values_are_found_when_they_are_used_not_when_opened(tmp_path):
+    path, part = tmp_path / "b.bags", "X_data"
     write(path, Bags(sp.csr_array(np.eye(9, 4)), [0, 9]), [1])
     flip(path / f"{part}.npy", -1, 64)
     bags, _ = read(path)
@@ -142,10 +150,8 @@ def test_forged_sparse_rows_are_refused(part, value, tmp_path):
     values[1] = value
     entry = store._save(path / f"{part}.npy", values)
     forge(path, arrays={**json.loads((path / "bags.json").read_text())["arrays"], part: entry})
-    bags, _ = read(path)
-    for use in (lambda: bags.X @ np.ones(4), lambda: bags.X[:3].toarray(), lambda: bags[0]):
-        with pytest.raises(CorruptFileError, match="The sparse matrix is damaged"):
-            use()
+    with pytest.raises(CorruptFileError, match="The sparse matrix is damaged"):
+        read(path)
 
 
 def test_a_header_that_contradicts_the_manifest_is_refused(tmp_path):

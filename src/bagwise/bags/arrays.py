@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.ids import as_names, check_hashable, first_missing, is_missing, name_of
 from bagwise.bags.segments import expand, offsets_of
-from bagwise.bags.stored import UncheckedRows, verify
+from bagwise.bags.stored import verify
 from bagwise.rowstores import base
 from bagwise.rowstores.base import RowStore
 
@@ -32,7 +32,7 @@ _EMPTY = "is empty. Drop it: every bag needs at least one instance."
 
 def as_rows(X: Any) -> Any:
     """Return the instances as a read-only float matrix, dense or CSR, without copying floats."""
-    if isinstance(X, RowStore) or (isinstance(X, UncheckedRows) and not X.checked):
+    if isinstance(X, RowStore):
         return X
     X = X if sp.issparse(X) else as_array(X, "The array of instances")
     if X.ndim != 2:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.bags.arrays import verify_bags
 from bagwise.bags.segments import expand
 from bagwise.errors import list_names, suggestion
 
@@ -19,9 +20,18 @@ BAG_FEATURE = "bag_feature_"
 COORDS = ("coord_x", "coord_y")
 
 
+def check_labels(bags: Bags, y: Any) -> Any:
+    """Verify bags to be written; return one label per bag as an array, or None."""
+    verify_bags(bags)
+    y = None if y is None else np.asarray(y)
+    if y is not None and y.shape != (len(bags),):
+        raise ValueError(f"Expected one label per bag ({len(bags)}), got shape {y.shape}.")
+    return y
+
+
 def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
     """Return the attributes of the bags, and their labels, by column name."""
-    columns = {"bag": bags.ids, "label": None if y is None else np.asarray(y)}
+    columns = {"bag": bags.ids, "label": check_labels(bags, y)}
     columns |= {"group": bags.groups, "site": bags.sites, "prior": bags.priors}
     columns["patch_size"] = bags.patch_size
     if bags.bag_features is not None:
@@ -31,18 +41,13 @@ def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
 
 def instance_columns(bags: Bags) -> dict[str, Array]:
     """Return the attributes of the instances by column name, without ids 0, 1, 2, ..."""
-    columns = {}
-    if bags.instance_labels is not None:
-        columns["instance_label"] = bags.instance_labels
-    if bags.known_labels is not None:
-        columns["known_label"] = bags.known_labels
+    columns = {"instance_label": bags.instance_labels, "known_label": bags.known_labels}
     if not np.array_equal(bags.instance_ids, np.arange(bags.n_instances)):
         columns["instance"] = bags.instance_ids
-    if bags.parts is not None:
-        columns["part"] = bags.parts
+    columns["part"] = bags.parts
     if bags.coords is not None:
         columns |= dict(zip(COORDS, bags.coords.T, strict=True))
-    return columns
+    return {name: values for name, values in columns.items() if values is not None}
 
 
 def long_columns(bags: Bags, y: Any) -> dict[str, Array]:

@@ -17,6 +17,7 @@ from scipy.stats import rankdata
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
+from bagwise.bags.frames import feature_names
 from bagwise.bags.segments import bag_index
 from bagwise.errors import list_names
 from bagwise.rowstores.base import count_rows, row_blocks
@@ -65,8 +66,7 @@ class _Sample(NamedTuple):
 def find_leaks(bags: Bags, y: Any = None) -> list[Leak]:
     """Return what may give labels away, as `Bags.check` describes."""
     sample = _Sample.draw(bags)
-    given = bags.feature_names
-    names = [f"f{j + 1}" for j in range(bags.n_features)] if given is None else list(given)
+    names = feature_names(bags)
     found = [*_leaking_columns(sample, bags, None if y is None else np.asarray(y))]
     leaks = [
         Leak(reason, tuple(str(names[j]) for j in np.flatnonzero(columns)))

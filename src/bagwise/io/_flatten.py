@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags import Bags, frames
-from bagwise.bags.arrays import PER_BAG, PER_INSTANCE, verify_bags
-from bagwise.bags.frames import instance_columns as instance_columns
+from bagwise.bags import Bags
+from bagwise.bags.arrays import PER_BAG, PER_INSTANCE
+from bagwise.bags.frames import feature_names
 from bagwise.io._files import rows_per_block
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
@@ -41,17 +41,6 @@ def names_as_rows(names: Array) -> Array:
     return rows if rows.dtype.kind in "iuf" else names
 
 
-def check_labels(bags: Bags, y: Any) -> Any:
-    """Verify bags to be written; return one label per bag as an array, or None."""
-    verify_bags(bags)
-    if y is None:
-        return None
-    y = np.asarray(y)
-    if y.shape != (len(bags),):
-        raise ValueError(f"Expected one label per bag ({len(bags)}), got shape {y.shape}.")
-    return y
-
-
 def warn_left_out(path: Path, bags: Bags, attributes: tuple[str, ...]) -> None:
     """Warn about attributes of the bags that the format cannot store."""
     left_out = [name for name in attributes if getattr(bags, name) is not None]
@@ -71,21 +60,9 @@ def refuse_special(
                 raise FormatError(path, f"the {name} {value!r} cannot be written {where}.")
 
 
-def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
-    """Return the attributes of bags to be written by column name."""
-    return frames.bag_columns(bags, check_labels(bags, y))
-
-
-def long_columns(bags: Bags, y: Any) -> dict[str, Array]:
-    """Return everything that is not a feature, with one value per instance."""
-    return frames.long_columns(bags, check_labels(bags, y))
-
-
 def name_features(path: Path, bags: Bags, keys: Any) -> list[str]:
     """Return the feature names; f1, f2, ... by default."""
-    if bags.feature_names is None:
-        return [f"f{j + 1}" for j in range(bags.n_features)]
-    names = [str(name) for name in bags.feature_names]
+    names = [str(name) for name in feature_names(bags)]
     for j, name in enumerate(names):
         if name in keys or name in names[:j]:
             raise DuplicateColumnError(path, f"two columns would be named {name!r}.", column=name)

@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise.bags import Bags
+from bagwise.bags.frames import bag_columns, instance_columns
 from bagwise.bags.segments import offsets_of
 from bagwise.io._arfftext import (
     Attribute,
@@ -36,7 +37,7 @@ from bagwise.io._arfftext import (
 from bagwise.io._assemble import BAG_FEATURE, ROLES, position_of, stack
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import open_source, write_text
-from bagwise.io._flatten import bag_columns, instance_columns, name_features
+from bagwise.io._flatten import name_features
 from bagwise.io.errors import (
     FormatError,
     LabelError,

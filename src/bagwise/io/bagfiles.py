@@ -19,13 +19,14 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.frames import bag_columns, instance_columns
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import MISSING, ROLES, find_roles, refuse_duplicates, refuse_shared
 from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import open_source, replacing, write_text
-from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
+from bagwise.io._flatten import warn_left_out
 from bagwise.io.errors import FormatError, ShuffledBagError, missing_value
 from bagwise.io.tables import join_blocks, sniff, type_column
 from bagwise.rowstores.files import FileRows, FileSpan

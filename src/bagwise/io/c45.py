@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.bags import Bags
+from bagwise.bags.frames import long_columns
 from bagwise.io import _flatten as columns
 from bagwise.io._assemble import lay_out
 from bagwise.io._columns import Column, LabeledBags, reads, writes
@@ -113,7 +114,7 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     """Write NAME.data and NAME.names."""
     path = Path(path)
     columns.warn_left_out(path, bags, columns.NOT_IN_LINES)
-    keys = columns.long_columns(bags, columns.check_labels(bags, np.asarray(y)))
+    keys = long_columns(bags, np.asarray(y))
     keys["instance"] = np.asarray(bags.instance_ids)
     written = {name: keys[name] for name in ("bag", "instance", "label")}
     columns.refuse_special(path, written, _SPECIAL, "in C4.5 files")

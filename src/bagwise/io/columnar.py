@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.frames import bag_columns, instance_columns, long_columns
 from bagwise.bags.segments import bag_of_row, offsets_of
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io import _assemble as rows
@@ -31,13 +32,7 @@ from bagwise.io._arrowfiles import (
 )
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._files import rows_per_block
-from bagwise.io._flatten import (
-    bag_columns,
-    dense_blocks,
-    instance_columns,
-    long_columns,
-    name_features,
-)
+from bagwise.io._flatten import dense_blocks, name_features
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
 from bagwise.io.tables import ENCODE, join_blocks
 

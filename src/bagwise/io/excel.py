@@ -13,7 +13,7 @@ from bagwise.bags import Bags
 from bagwise.io._assemble import lay_out
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._files import name_damage, open_zip, require, unzip, writing
-from bagwise.io._flatten import check_labels, refuse_special
+from bagwise.io._flatten import refuse_special
 from bagwise.io.errors import FormatError
 from bagwise.io.tables import Row, read_rows
 
@@ -58,7 +58,7 @@ def _rows(path: Path, sheet: str | int) -> list[Row]:
 def write_excel(path: str | Path, bags: Bags, y: Any = None) -> None:
     """Write an Excel workbook with one row per instance."""
     require("openpyxl", "io")
-    frame = bags.to_frame(check_labels(bags, y))
+    frame = bags.to_frame(y)
     texts = {name: c.to_numpy() for name, c in frame.items() if c.dtype.kind not in "iufb"}
     texts["column"] = frame.columns.to_numpy()
     refuse_special(Path(path), texts, _SPECIAL, "in Excel")

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.frames import feature_names
 from bagwise.bags.leaks import FEWEST, Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import MOST_CLASSES, far_apart, feature_spreads, read_task
@@ -49,10 +50,7 @@ class Findings:
 
 def look_at(bags: Bags, y: Any = None) -> Findings:
     """Count what matters before a model is fitted."""
-    names = bags.feature_names
-    known = (
-        [f"f{j + 1}" for j in range(bags.n_features)] if names is None else list(map(str, names))
-    )
+    known = [str(name) for name in feature_names(bags)]
     missing, low, high = _columns(bags)
     varying = np.where(np.isfinite(low), high - low, 0.0)
     far = far_apart(feature_spreads(bags)) if not missing.any() else far_apart(varying)

@@ -10,11 +10,12 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.bags.forms import features_of
+from bagwise.bags.frames import long_columns
 from bagwise.io import _assemble as rows
 from bagwise.io._bagarrays import check_sizes, open_h5
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import name_damage, replacing, require
-from bagwise.io._flatten import long_columns, name_features, warn_left_out
+from bagwise.io._flatten import name_features, warn_left_out
 from bagwise.io.errors import FormatError
 
 # What is written about cells.

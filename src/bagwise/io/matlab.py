@@ -29,6 +29,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.arrays import NAMES, NUMERIC_KINDS, PER_BAG, PER_INSTANCE, in_range
 from bagwise.bags.forms import WIDE
+from bagwise.bags.frames import check_labels
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, list_names
@@ -36,7 +37,6 @@ from bagwise.io._assemble import Coded, assemble
 from bagwise.io._bagarrays import check_sizes, open_h5
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import name_damage, refuse_claim, size_of, writing
-from bagwise.io._flatten import check_labels
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
 from bagwise.tolerances import LARGEST_EXACT
 

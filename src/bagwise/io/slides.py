@@ -18,12 +18,12 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.frames import bag_columns
 from bagwise.bags.ids import match_names, require_single, resolve_names
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import MISSING, find_roles, require_bag
 from bagwise.io._bagarrays import load_bag, read_patch_size
 from bagwise.io._columns import Column, LabeledBags, reads, writes
-from bagwise.io._flatten import bag_columns
 from bagwise.io.bagfiles import BagStack, read_listing, refuse_full, write_files
 from bagwise.io.errors import FormatError
 from bagwise.io.tables import sniff

@@ -5,8 +5,8 @@ They are dense (float16, float32, float64) or CSR. Data types, ids and all attri
 is a folder rather than a single .npz file because NumPy ignores ``mmap_mode`` for .npz.
 
 ``bags.json`` has a checksum of itself and of every block of every array. Opening compares the
-headers of the arrays with it, and verifies all but the instances, of which a block is verified when
-it is first read through `Bags`.
+headers of the arrays with it, and verifies all but the values of the instances, of which a block is
+verified when it is first read through `Bags`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.arrays import NAMES, PER_BAG, PER_INSTANCE, canonical_csr, verify_bags
-from bagwise.bags.stored import UncheckedRows, checksums, guard, verify
+from bagwise.bags.frames import check_labels
+from bagwise.bags.stored import checksums, guard, verify
 from bagwise.errors import Argument, Message
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import map_npy, replacing, rows_per_block
-from bagwise.io._flatten import check_labels, names_as_rows, rows_as_names
+from bagwise.io._flatten import names_as_rows, rows_as_names
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 from bagwise.rowstores import RowStore
 
@@ -109,21 +110,17 @@ def verify_store(path: str | Path) -> None:
     verify_bags(read_bags(path)[0])
 
 
-def _sparse(path: Path, parts: list[Any], shape: tuple[int, int]) -> UncheckedRows:
-    def check() -> Any:
-        for part in parts[1:]:  # the values are verified when they are read
-            verify(part)
-        rows = sp.csr_array(shape, dtype=parts[0].dtype)
-        rows.data, rows.indices, rows.indptr = parts
-        try:
-            return canonical_csr(rows)
-        except ValueError as error:
-            raise CorruptFileError(path, f"X_indices or X_indptr: {error}") from error
-
+def _sparse(path: Path, parts: list[Any], shape: tuple[int, int]) -> Any:
+    """Return sparse rows, whose indices are checked: compiled loops follow them without looking."""
     if any(part.ndim != 1 for part in parts) or len(parts[2]) != shape[0] + 1:
         problem = f"X_indptr has shape {parts[2].shape}, {MANIFEST} says {shape[0]} instances."
         raise CorruptFileError(path, problem)
-    return UncheckedRows.defer(shape, parts[0].dtype, check)
+    rows = sp.csr_array(shape, dtype=parts[0].dtype)
+    rows.data, rows.indices, rows.indptr = parts
+    try:
+        return canonical_csr(rows)
+    except ValueError as error:
+        raise CorruptFileError(path, f"X_indices or X_indptr: {error}") from error
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -170,7 +167,7 @@ def _load(path: Path, manifest: dict[str, Any], name: str) -> Any:
             problem = f"its {what} is {found}, {MANIFEST} says {expected[what]}."
             raise CorruptFileError(file, problem)
     guard(values, expected["checksums"], partial(CorruptFileError, file))
-    if not name.startswith("X"):  # whose blocks are verified when they are read
+    if name not in ("X", "X_data"):  # whose blocks are verified when they are read
         verify(values)
     return rows_as_names(values) if name in NAMES else values
 

@@ -20,12 +20,13 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.arrays import small_csr
+from bagwise.bags.frames import check_labels
 from bagwise.bags.segments import bag_of_row, expand, offsets_of
 from bagwise.errors import Argument, Message
 from bagwise.io._assemble import assemble
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import open_source, write_text
-from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
+from bagwise.io._flatten import NOT_IN_LINES, refuse_special, warn_left_out
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 from bagwise.io.tables import is_number, parse_all, type_columns
 from bagwise.tolerances import LARGEST_EXACT

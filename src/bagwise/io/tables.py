@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.frames import long_columns
 from bagwise.errors import Argument, Message
 from bagwise.io._assemble import (
     CODED,
@@ -34,7 +35,7 @@ from bagwise.io._assemble import (
 )
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._files import open_source, rows_per_block, write_text
-from bagwise.io._flatten import long_columns, long_rows, name_features
+from bagwise.io._flatten import long_rows, name_features
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError, missing_value
 
 Row = tuple[int, list[str]]  # line number and fields
