@@ -7,8 +7,9 @@ import pytest
 
 from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, InstanceSVC, WitnessSVC, io
 from bagwise.assumptions import AtLeastOne
+from bagwise.bags.segments import cut_bags
 from bagwise.rows import Assignment, Place, Rows, host
-from bagwise.rows.host import add_up, cut_bags
+from bagwise.rows.host import add_up
 from bagwise.rows.margins import Margins
 from bagwise.rowstores.files import FileRows
 from rows.planted import label, plant

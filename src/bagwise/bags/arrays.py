@@ -223,35 +223,29 @@ def _as_values(name: str, values: Any) -> Array:
             check_hashable(values.flat)
         return values
     values = np.asarray(values)
-    if name == "known_labels":
-        return _as_known(values)
-    if name == "bag_features" and values.dtype.kind in "OU":
-        return _as_covariates(values)
+    is_known = name == "known_labels"
+    if is_known and (values.dtype.kind in NUMERIC_KINDS + "U" or values.ndim != 1):
+        return values
+    if is_known or (name == "bag_features" and values.dtype.kind in "OU"):
+        return _fill_missing(name, values)
     if name in ("priors", "patch_size", *_FORMS) and values.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"{name} must be numbers, got dtype {values.dtype}.")
     return values
 
 
-def _as_known(values: Array) -> Array:
-    """Return labels of which some are unknown: numbers with NaN, or texts with empty ones."""
-    if values.dtype.kind in NUMERIC_KINDS + "U" or values.ndim != 1:
-        return values
-    known = [None if is_missing(value) or value == "" else value for value in values.tolist()]
-    kinds = {str if isinstance(value, str) else float for value in known if value is not None}
-    if kinds == {str}:
-        return np.array(["" if value is None else value for value in known])
-    if kinds <= {float} and all(isinstance(value, Real | None) for value in known):
-        return np.array([np.nan if value is None else value for value in known], dtype=np.float64)
-    raise ValueError("known_labels must be all numbers or all texts; None or NaN is unknown.")
+def _fill_missing(name: str, values: Array) -> Array:
+    """Return numbers with NaN, or texts with "", for values of which some are missing.
 
-
-def _as_covariates(values: Array) -> Array:
-    """Return numbers, or texts (with numbers written out) if some are; "" or NaN is missing."""
+    Covariates of which some are texts have their numbers written out; labels may not be mixed.
+    """
     given = [None if is_missing(value) or value == "" else value for value in values.flat]
     strange = [v for v in given if not isinstance(v, str | Real | None)]
+    kinds = {isinstance(value, str) for value in given if value is not None}
+    if name == "known_labels" and (strange or len(kinds) > 1):
+        raise ValueError("known_labels must be all numbers or all texts; None or NaN is unknown.")
     if strange:
         raise ValueError(f"bag_features must be numbers or texts, got {strange[0]!r}.")
-    if any(isinstance(value, str) for value in given):
+    if True in kinds:
         texts = ["" if v is None else v if isinstance(v, str) else f"{+v}" for v in given]
         return np.array(texts).reshape(values.shape)
     numbers = [np.nan if value is None else value for value in given]

@@ -113,8 +113,8 @@ def read_frame(
     if not (hasattr(frame, "columns") and hasattr(frame, "shape")):
         kind = type(frame).__name__
         raise TypeError(f"from_frame takes a pandas or polars data frame, got a {kind}.")
-    features = _feature_columns(frame, [bag, label, *columns.values()], features)
     bag_ids, y, attributes = read_columns(frame, bag, label, columns)
+    features = _feature_columns(frame, _named([bag, label, *columns.values()]), features)
     return _numbers(frame, features), bag_ids, y, attributes | {"feature_names": features}
 
 
@@ -123,7 +123,7 @@ def read_columns(
 ) -> tuple[Array, Array | None, dict[str, Any]]:
     """Return the bag ids, the labels and the other attributes that columns of a frame hold."""
     columns = {n: [c] if n in WIDE and isinstance(c, str) else c for n, c in columns.items()}
-    _check_columns(frame, [bag, label, *columns.values()])
+    _check_columns(frame, _named([bag, label, *columns.values()]))
     if bag == label:
         start = f"Column {bag!r} holds the bags and the labels: name another one with "
         raise ValueError(Message(start, Argument("bag"), " or ", Argument("label"), "."))
@@ -138,29 +138,32 @@ def read_columns(
     return _column(frame, bag), None if label is None else _column(frame, label), attributes
 
 
-def _check_columns(frame: Any, others: list[Any]) -> None:
-    """Refuse names that are not columns of the frame."""
-    named = [c for o in others if o is not None for c in (o if isinstance(o, list) else [o])]
-    missing = next((c for c in named if c not in frame.columns), None)
+def _named(columns: list[Any]) -> list[Any]:
+    """Return columns, lists of columns and None as one list."""
+    return [c for o in columns if o is not None for c in (o if isinstance(o, list) else [o])]
+
+
+def _check_columns(frame: Any, named: list[Any]) -> None:
+    """Refuse names that are not columns of the frame, and names that two columns have."""
+    known = list(frame.columns)
+    twice = next((c for i, c in enumerate(known) if c in known[:i]), None)
+    if twice is not None:
+        raise ValueError(f"The data frame has two columns named {twice!r}: rename one.")
+    missing = next((c for c in named if c not in known), None)
     if missing is not None:
         hint = suggestion(str(missing), list(frame.columns))
         raise ValueError(f"The data frame has no column {missing!r}. {hint}")
 
 
-def _feature_columns(frame: Any, others: list[Any], features: Any) -> list[Any]:
+def _feature_columns(frame: Any, named: list[Any], features: Any) -> list[Any]:
     known = list(frame.columns)
-    if len(set(known)) < len(known):
-        twice = next(c for i, c in enumerate(known) if c in known[:i])
-        raise ValueError(f"The data frame has two columns named {twice!r}: rename one.")
-    named = [c for o in others if o is not None for c in (o if isinstance(o, list) else [o])]
-    features = (
-        None if features is None else [features] if isinstance(features, str) else [*features]
-    )
-    _check_columns(frame, [*named, *(features or [])])
-    twice = next((c for i, c in enumerate(features or []) if c in features[:i]), None)
+    if features is None:
+        features = [c for c in known if c not in named]
+    features = [features] if isinstance(features, str) else [*features]
+    _check_columns(frame, features)
+    twice = next((c for i, c in enumerate(features) if c in features[:i]), None)
     if twice is not None:
         raise ValueError(f"Column {twice!r} is named twice among the features: name it once.")
-    features = [c for c in known if c not in named] if features is None else features
     if not features:
         raise ValueError(f"No feature columns are left among {list_names(map(str, known))}.")
     return features

@@ -31,6 +31,14 @@ def bag_of_row(row: int, offsets: Array) -> int:
     return int(np.searchsorted(offsets, row, side="right") - 1)
 
 
+def cut_bags(offsets: Array, n_rows: int) -> list[int]:
+    """Return where ranges of whole bags begin and end: at most so many rows, or one bag."""
+    cuts = [0]
+    while cuts[-1] < len(offsets) - 1:
+        cuts.append(max(cuts[-1] + 1, bag_of_row(offsets[cuts[-1]] + n_rows, offsets)))
+    return cuts
+
+
 def expand(per_bag: Array, offsets: Array) -> Array:
     """Repeat one value (or row) per bag over the bag's instances."""
     return np.repeat(per_bag, np.diff(offsets), axis=0)

@@ -8,6 +8,7 @@ statistics instead of computing them again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
-from bagwise.bags.segments import expand, segment_max, segment_mean
+from bagwise.bags.segments import cut_bags, expand, segment_max, segment_mean
 from bagwise.bags.without import equal_sizes
 from bagwise.rowstores.base import count_rows
 
@@ -138,7 +139,7 @@ def statistics_without_each(bags: Bags, names: Sequence[str]) -> Iterator[tuple[
             yield slice(start, start + bag.shape[0]), _sparse_without_each(bag, names)
         return
     at_once = count_rows(8 * bags.n_features * len(names))
-    for first, last in _blocks(bags.offsets, at_once):
+    for first, last in pairwise(cut_bags(bags.offsets, at_once)):
         begin, end = bags.offsets[first], bags.offsets[last]
         X = np.asarray(bags.X[begin:end], dtype=np.float64)
         if last - first == 1:  # one bag may have more rows
@@ -151,15 +152,6 @@ def statistics_without_each(bags: Bags, names: Sequence[str]) -> Iterator[tuple[
         for members in equal_sizes(bags.offsets[first : last + 1] - begin, bags.n_features):
             found[members] = _without_each(X[members], names)(slice(None))
         yield slice(begin, end), found
-
-
-def _blocks(offsets: Array, at_once: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last bag, excluded, of blocks with so many rows, or of one bag."""
-    first = 0
-    while first < len(offsets) - 1:
-        last = int(np.searchsorted(offsets, offsets[first] + at_once, side="right")) - 1
-        yield first, max(first + 1, last)
-        first = max(first + 1, last)
 
 
 def _without_each(X: Array, names: Sequence[str]) -> Callable[[slice], Array]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -18,7 +19,7 @@ from numpy.typing import DTypeLike
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.frames import bag_columns, instance_columns, long_columns
-from bagwise.bags.segments import bag_of_row, offsets_of
+from bagwise.bags.segments import bag_of_row, cut_bags, offsets_of
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io import _assemble as rows
 from bagwise.io._arrowfiles import (
@@ -283,7 +284,7 @@ def _batch_bags(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
     of_rows = {n: to_arrow(path, n, v) for n, v in instance_columns(bags).items()}
     names = None if bags.feature_names is None else [str(n) for n in bags.feature_names]
     metadata = {FEATURES: json.dumps(names)}
-    for start, stop in _bag_ranges(bags):
+    for start, stop in pairwise(cut_bags(bags.offsets, rows_per_block(bags.n_features))):
         part = bags[start:stop]
         first = int(bags.offsets[start])
         values = part.X.toarray() if sp.issparse(part.X) else np.ascontiguousarray(part.X)
@@ -294,13 +295,3 @@ def _batch_bags(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
         for name, flat_column in lists.items():
             columns[name] = pa.LargeListArray.from_arrays(part.offsets, flat_column)
         yield pa.record_batch(columns).replace_schema_metadata(metadata)
-
-
-def _bag_ranges(bags: Bags) -> Iterator[tuple[int, int]]:
-    """Yield ranges of bags with a bounded number of values."""
-    most = rows_per_block(bags.n_features)
-    start = 0
-    while start < len(bags):
-        stop = max(start + 1, bag_of_row(bags.offsets[start] + most, bags.offsets))
-        yield start, stop
-        start = stop

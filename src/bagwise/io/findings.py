@@ -20,6 +20,7 @@ from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import MOST_CLASSES, far_apart, feature_spreads, read_task
 from bagwise.io._assemble import MISSING
 from bagwise.io._files import rows_per_block
+from bagwise.io._flatten import dense_blocks
 from bagwise.io.h5ad import read_obs
 from bagwise.io.tables import sniff
 
@@ -76,10 +77,8 @@ def _columns(bags: Bags) -> tuple[Array, Array, Array]:
     """Return the number of missing values, the lowest and the highest value of each feature."""
     d = bags.n_features
     missing, low, high = np.zeros(d, dtype=np.int64), np.full(d, np.inf), np.full(d, -np.inf)
-    step = rows_per_block(d)
-    for start in range(0, bags.n_instances, step):
-        rows = bags.X[start : start + step]
-        block = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+    for _, rows in dense_blocks(bags):
+        block = np.asarray(rows, dtype=np.float64)
         missing += np.isnan(block).sum(axis=0)
         low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
     return missing, low, high

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.segments import Segments
+from bagwise.bags.segments import Segments, cut_bags
 from bagwise.designs.conditioned import Shift, needs_conditioning
 from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.errors import SCALE, Message
@@ -141,15 +141,6 @@ class HostTotal:
         for sign in self._kept:
             self._multiply(sign)
         return Sums(self.numbers, self.maxima, self.vectors, self.matrix, self.answers)
-
-
-def cut_bags(offsets: Array, n_rows: int) -> list[int]:
-    """Return where ranges of whole bags begin and end: at most so many rows, or one bag."""
-    cuts, last = [0], len(offsets) - 1
-    while cuts[-1] < last:
-        end = int(np.searchsorted(offsets, offsets[cuts[-1]] + n_rows, side="right")) - 1
-        cuts.append(min(max(end, cuts[-1] + 1), last))
-    return cuts
 
 
 class Tree:
