@@ -111,26 +111,6 @@ def _constant(X: Array, draw: Any) -> Array:
     return X
 
 
-def _repeated(X: Array, draw: Any) -> Array:
-    return X[draw.integers(0, max(1, len(X) // 3), len(X))]
-
-
-def _binary(X: Array, draw: Any) -> Array:
-    return (X > 0).astype(float)
-
-
-def _scaled(X: Array, draw: Any) -> Array:
-    return X * 10 ** draw.uniform(-150, 150)
-
-
-def _units(X: Array, draw: Any) -> Array:
-    return X * 10 ** draw.uniform(-6, 6, X.shape[1])
-
-
-def _offset(X: Array, draw: Any) -> Array:
-    return X + 10 ** draw.uniform(0, 8) * np.std(X, axis=0)
-
-
 def _sparse(X: Array, draw: Any) -> Any:
     rows = sp.csr_array(np.where(draw.random(X.shape) < 0.5, X, 0))
     if draw.random() < 0.5:
@@ -140,12 +120,12 @@ def _sparse(X: Array, draw: Any) -> Any:
 
 # Probability and change, in the order in which they are applied.
 _ODDITIES: dict[str, tuple[float, Callable[[Array, Any], Any]]] = {
-    "binary": (0.1, _binary),
-    "repeated": (0.15, _repeated),
+    "binary": (0.1, lambda X, draw: (X > 0).astype(float)),
+    "repeated": (0.15, lambda X, draw: X[draw.integers(0, max(1, len(X) // 3), len(X))]),
     "constant": (0.15, _constant),
-    "units": (0.2, _units),
-    "offset": (0.25, _offset),
-    "scaled": (0.3, _scaled),
+    "units": (0.2, lambda X, draw: X * 10 ** draw.uniform(-6, 6, X.shape[1])),
+    "offset": (0.25, lambda X, draw: X + 10 ** draw.uniform(0, 8) * np.std(X, axis=0)),
+    "scaled": (0.3, lambda X, draw: X * 10 ** draw.uniform(-150, 150)),
     "zero": (0.02, lambda X, draw: 0 * X),
     "float32": (0.1, lambda X, draw: X.astype(np.float32)),
     "float16": (0.05, lambda X, draw: X.astype(np.float16)),

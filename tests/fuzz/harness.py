@@ -2,7 +2,7 @@
 
 Case ``i`` of seed ``s`` is always the same case. A batch of cases runs in a child process with a
 limit of memory and a timer per case, so that a segmentation fault, a hang or a memory bomb ends the
-child only; the parent reads in shared memory which case it was, and goes on after it.
+child only; the parent knows by the results which case it was, and goes on after it.
 
 Outcomes: OK, NAMED (a clear error), and what may not happen: UNCLEAR (an error without file and
 place, or parameter and remedy), SILENT (content that changed without a word, or is no valid
@@ -13,6 +13,7 @@ result), CRASH (the process died) and HANG (more than `SECONDS` of computing, or
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import json
 import multiprocessing
@@ -36,7 +37,6 @@ SECONDS = 30  # of CPU time per case (four fits or so): nothing so small may tak
 _PATIENCE = 30  # times as many seconds on the clock: a deadlock computes nothing
 _MEMORY = 6 << 30  # bytes of address space that a batch may add: more is a bomb, not a small file
 
-_SENT = 100  # results at a time: pipes cost time
 _FAST = Path("/dev/shm")  # a folder in memory, where there is one
 
 
@@ -100,53 +100,44 @@ def last_place(error: BaseException) -> str:
 def run_batch(case: Case, progress: Progress, stop: int, limit: float = SECONDS) -> None:
     """Run the cases from ``progress.next`` to ``stop``, a child after the other."""
     while progress.next < stop:
-        first = progress.next
-        died, code, place = _run_child(case, progress, stop, limit)
-        while died is not None and progress.next < died:  # what the child had not sent yet, again
-            run_batch(case, progress, died, limit)
-        if died is not None:
-            for result in _verdict(case, progress.seed, first, died, limit, code, place):
-                progress.add(died, result)
+        results, code, place = _run_child(case, progress.seed, progress.next, stop, limit)
+        for result in results:
+            progress.add(progress.next, result)
+        died = progress.next
+        if died == stop:
+            return
+        outcome = HANG if code in (-signal.SIGPROF, -signal.SIGALRM) else CRASH
+        if results:  # it may be the victim of an earlier case: it is run again, alone
+            alone, code, place_alone = _run_child(case, progress.seed, died, died + 1, limit)
+            if alone:  # alive: a busy machine, or damaged memory
+                progress.add(died, alone[0])
+                if outcome == CRASH:
+                    since = f"not alone, in a child with {len(results)} cases before it"
+                    progress.add(died, Result("?", CRASH, f"{place} in {alone[0].kind}: {since}"))
+                continue
+            place = place_alone
+        said = f"{place}: the process ended with {code}"
+        progress.add(died, Result(case.kind(died), outcome, said))
 
 
 def _run_child(
-    case: Case, progress: Progress, stop: int, limit: float
-) -> tuple[int | None, int | None, str]:
-    """Run cases in a child; return the case at which it died, its exit code and the place."""
+    case: Case, seed: int, start: int, stop: int, limit: float
+) -> tuple[list[Result], int | None, str]:
+    """Run cases in a child; return the results until it died, its exit code and the place."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    current = context.Value("q", progress.next, lock=False)
+    results: list[Result] = []
     with tempfile.TemporaryDirectory(dir=_FAST if _FAST.is_dir() else None) as folder:
-        places = (Path(folder) / "stack", Path(folder) / "files")
-        todo = (progress.seed, progress.next, stop, limit)
-        child = context.Process(target=_batch, args=(case, todo, current, theirs, places))
+        stack = Path(folder) / "stack"
+        arguments = (case, seed, range(start, stop), limit, theirs, stack)
+        child = context.Process(target=_run_cases, args=arguments)
         child.start()
         theirs.close()
-        for number, result in _received(ours):
-            progress.add(number, result)
+        with contextlib.suppress(EOFError):  # it ended
+            while True:
+                results.append(ours.recv())
         child.join()
-        stack = places[0].read_text() if places[0].exists() else ""
-    died = None if progress.next >= stop else current.value
-    return died, child.exitcode, _place_in(stack)
-
-
-def _verdict(
-    case: Case, seed: int, first: int, died: int, limit: float, code: int | None, place: str
-) -> list[Result]:
-    """Run the case at which a child died alone; it may be the victim of an earlier one."""
-    outcome = HANG if code in (-signal.SIGPROF, -signal.SIGALRM) else CRASH
-    if first != died:
-        alone = Progress(seed, next=died)
-        _, again, place_alone = _run_child(case, alone, died + 1, limit)
-        if alone.next > died:  # alive: a busy machine, or damaged memory
-            (kind, counts), *_ = alone.counts.items()
-            detail = next((each["detail"] for each in alone.findings.values()), "")
-            survived = Result(kind, next(each for each in counts if counts[each]), detail)
-            since = f"not alone, in a child with the cases from {first} on"
-            victim = Result("?", CRASH, f"{place} in {kind}: {since}")
-            return [survived] if outcome == HANG else [survived, victim]
-        code, place = again, place_alone
-    return [Result(case.kind(died), outcome, f"{place}: the process ended with {code}")]
+        return results, child.exitcode, _place_in(stack.read_text() if stack.exists() else "")
 
 
 def _place_in(stack: str) -> str:
@@ -156,33 +147,13 @@ def _place_in(stack: str) -> str:
     return f"{lines[0][2]} from {ours[0]}" if ours else "?"
 
 
-def _received(pipe: Any) -> Any:
-    while True:
-        try:
-            yield from pipe.recv()
-        except EOFError:
-            return
-
-
-def _batch(
-    case: Case,
-    todo: tuple[int, int, int, float],
-    current: Any,
-    pipe: Any,
-    places: tuple[Path, Path],
-) -> None:
-    seed, start, stop, limit = todo
-    _confine(places[0])
-    done: list[tuple[int, Result]] = []
-    for number in range(start, stop):
-        current.value = number
+def _run_cases(case: Case, seed: int, numbers: range, limit: float, pipe: Any, stack: Path) -> None:
+    _confine(stack)
+    for number in numbers:
         _set_timers(limit)
-        done.append((number, case(random.Random(f"{seed}:{number}"), number, places[1])))
+        result = case(random.Random(f"{seed}:{number}"), number, stack.with_name("files"))
         _set_timers(0)
-        if len(done) == _SENT:
-            pipe.send(done)
-            done = []
-    pipe.send(done)
+        pipe.send(result)
     pipe.close()
     os._exit(0)  # no destructors of libraries that a damaged file confused
 
