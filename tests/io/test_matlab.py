@@ -97,7 +97,7 @@ def test_sparse_indices_outside_of_the_matrix_are_refused(write_sparse, part, va
     np.testing.assert_array_equal(read(tmp_path / "a.mat")[0].X.toarray(), np.eye(4, 3))
     getattr(X, part)[1] = value
     write_sparse(tmp_path / "a.mat", X)
-    with pytest.raises(CorruptFileError, match=r"a\.mat, column 'X': The sparse matrix is damaged"):
+    with pytest.raises(CorruptFileError, match=r"a\.mat: is .*The sparse matrix is damaged"):
         read(tmp_path / "a.mat")
 
 

@@ -55,7 +55,8 @@ def labeled_bags(draw, names=AWKWARD, dtype=np.float64, sparse=False, attributes
     if attributes and draw(st.booleans()):
         extra["patch_size"] = 2.0 ** np.arange(len(sizes))
         extra["coords"] = draw(hnp.arrays(float, (n, 2), elements=st.floats(-1e9, 1e9)))
-    y = _names(draw, draw(kinds), names, len(sizes), unique=False)
+    # Labels that differ in spaces only are refused.
+    y = _names(draw, draw(kinds), names.map(str.strip), len(sizes), unique=False)
     return Bags(X, offsets_of(sizes), ids=ids, **extra), y
 
 

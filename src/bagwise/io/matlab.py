@@ -83,22 +83,29 @@ def read_mat(
 def _make(
     path: Path, stored: dict[str, Any], named: dict[str, str | None], regroup: bool
 ) -> LabeledBags:
-    variables = {name: _check_sparse(path, name, value) for name, value in stored.items()}
-    instances, column = _find(path, variables, "X", named["X"]), named["X"] or "X"
-    if not sp.issparse(instances) and instances.dtype.kind not in NUMERIC_KINDS:
-        raise FormatError(path, f"holds {instances.dtype}, expected numbers.", column=column)
-    if instances.ndim != 2 or 0 in instances.shape:
-        problem = f"has shape {instances.shape}, expected (instances, features)."
+    variables = {n: in_range(value) if sp.issparse(value) else value for n, value in stored.items()}
+    X, column = _find(path, variables, "X", named["X"]), named["X"] or "X"
+    if not sp.issparse(X) and X.dtype.kind not in NUMERIC_KINDS:
+        raise FormatError(path, f"holds {X.dtype}, expected numbers.", column=column)
+    if X.ndim != 2 or 0 in X.shape:
+        problem = f"has shape {X.shape}, expected (instances, features)."
         raise FormatError(path, problem, column=column)
-    bag_of_row = _names(path, "bag", _find(path, variables, "bag", named["bag"]))
-    if len(bag_of_row) != instances.shape[0]:
-        n_rows = instances.shape[0]
-        raise FormatError(path, f"{len(bag_of_row)} bag ids for {n_rows} instances (rows).")
-    label = named["label"]
-    labels = _find(path, variables, "label", label, required=label is not None)
-    made, y = _assemble(path, instances, bag_of_row, labels, regroup)
+    X = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)
+    bag = _names(path, "bag", _find(path, variables, "bag", named["bag"]))
+    if len(bag) != X.shape[0]:
+        raise FormatError(path, f"{len(bag)} bag ids for {X.shape[0]} instances (rows).")
+    labels = _find(path, variables, "label", named["label"], required=named["label"] is not None)
+    y = None if labels is None else _names(path, "label", labels)
+    columns: dict[str, Any] = {"bag": Coded(*factorize(bag))}
+    if y is not None and len(y) == len(bag):
+        columns["label"] = Coded(*factorize(y))
+    bags, of_rows = assemble(path, X, columns, None, regroup=regroup)
+    y = y if of_rows is None else of_rows
+    if y is not None and len(y) != len(bags):
+        problem = f"{len(y)} labels for {len(bags)} bags with {len(bag)} instances."
+        raise LabelError(path, f"{problem} Expected one per bag or one per instance.")
     known = {n: v for n in _ATTRIBUTES if (v := variables.get(n)) is not None}
-    return made.replace(**{n: _attribute(path, v, n) for n, v in known.items()}), y
+    return bags.replace(**{n: _attribute(path, v, n) for n, v in known.items()}), y
 
 
 def _load(path: Path, named: dict[str, str | None]) -> dict[str, Any]:
@@ -161,15 +168,6 @@ def _find(
     raise FormatError(path, Message(problem, Argument(role)))
 
 
-def _check_sparse(path: Path, name: str, value: Any) -> Any:
-    if not sp.issparse(value):
-        return value
-    try:
-        return in_range(value)
-    except ValueError as error:
-        raise CorruptFileError(path, f"{error}", column=name) from error
-
-
 def _names(path: Path, role: str, values: Any) -> Array:
     """Return ids or labels; numbers that may stand for several ones are refused."""
     if sp.issparse(values):
@@ -202,22 +200,6 @@ def _attribute(path: Path, values: Any, name: str) -> Array:
         wide = _vector(values).reshape(values.shape)
         return wide if wide.dtype.kind == "U" else wide.astype(np.float64)
     return np.asarray(values).ravel() if name in ("priors", "patch_size") else _vector(values)
-
-
-def _assemble(path: Path, X: Any, bag: Array, labels: Any, regroup: bool) -> LabeledBags:
-    columns: dict[str, Any] = {"bag": Coded(*factorize(bag))}
-    y = None if labels is None else _names(path, "label", labels)
-    per_row = y is not None and len(y) == len(bag)
-    if per_row:
-        columns["label"] = Coded(*factorize(y))
-    X = sp.csr_array(X) if sp.issparse(X) else np.ascontiguousarray(X)
-    bags, read = assemble(path, X, columns, None, regroup=regroup)
-    if y is None or per_row:
-        return bags, read
-    if len(y) != len(bags):
-        problem = f"{len(y)} labels for {len(bags)} bags with {len(bag)} instances."
-        raise LabelError(path, f"{problem} Expected one per bag or one per instance.")
-    return bags, y
 
 
 @writes(".mat", bags="The bags, dense or sparse, but not float16, which MATLAB does not have.")
