@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from bagwise.bags.forms import features_of
 from bagwise.bags.frames import long_columns
 from bagwise.io import _assemble as rows
 from bagwise.io._bagarrays import check_sizes, open_h5
-from bagwise.io._columns import LabeledBags, reads, writes
+from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._files import name_damage, replacing, require
 from bagwise.io._flatten import name_features, warn_left_out
 from bagwise.io.errors import FormatError
@@ -28,50 +27,43 @@ _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
     path="The .h5ad file.",
     features='Genes, by name or pattern such as "MT-*"; None: all.',
     drop="Genes to leave out, given in the same way.",
+    regroup="Cells of a bag may be anywhere: this changes nothing.",
     layer="Features from ``layers[layer]``; ``X`` when this and ``obsm`` are None.",
     obsm='Features from ``obsm[obsm]``, such as "X_pca".',
 )
 def read_h5ad(
     path: str | Path,
-    bag: str | None = None,
-    label: str | None = None,
+    bag: Column | None = None,
+    label: Column | None = None,
     *,
-    features: Sequence[str] | None = None,
     layer: str | None = None,
     obsm: str | None = None,
-    drop: Sequence[str] | None = None,
-    groups: str | None = None,
-    sites: str | None = None,
-    parts: str | None = None,
-    instance_labels: str | None = None,
-    known_labels: str | None = None,
-    priors: str | None = None,
+    **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read an AnnData file, whose columns are those of ``obs``; cells may be in any order."""
     path = Path(path)
     adata = _load(path)
     X, names = features_of(adata, layer, obsm)
-    named = {"bag": bag, "label": label, "groups": groups, "priors": priors, "sites": sites}
-    named |= {"instance_labels": instance_labels, "known_labels": known_labels, "parts": parts}
+    named: dict[str, Any] = {"regroup": True, **columns, "bag": bag, "label": label}
+    features, drop, _ = (named.pop(name, None) for name in ("features", "drop", "regroup"))
     found = list(adata.obs.columns)
-    usual = {role: rows.ROLES[role] for role in (*named, "parents")}
-    roles = rows.find_roles(path, found, named, usual)
+    roles = rows.find_roles(path, found, named, rows.ROLES)
     rows.require_bag(path, found, roles)
-    columns = {
+    read = {
         role: rows.take_column(path, role, np.asarray(adata.obs[found[j]]))
         for role, j in roles.items()
     }
     cells = np.asarray(adata.obs_names, dtype=str)
     if not np.array_equal(cells, np.arange(len(cells)).astype(str)):  # numbers are no names
-        columns["instance_ids"] = cells
+        read.setdefault("instance_ids", cells)
     if _SPATIAL in adata.obsm:
-        columns["coords"] = np.asarray(adata.obsm[_SPATIAL])[:, :2]
+        read["coords"] = np.asarray(adata.obsm[_SPATIAL])[:, :2]
     if features is not None or drop is not None:
         left = rows.match(path, names, drop or [])
         chosen = [g for g in rows.match(path, names, features or names) if g not in left]
         X = X[:, [rows.position_of(path, names, gene) for gene in chosen]]
         names = [str(gene) for gene in chosen]
-    return rows.assemble(path, X, columns, names, regroup=True)
+    return rows.assemble(path, X, read, names, regroup=True)
 
 
 def read_obs(path: Path) -> Any:
