@@ -29,7 +29,6 @@ from bagwise.cli.options import Folds, Jobs, Place, Scale, Seed, as_words, one_o
 from bagwise.cli.output import (
     SILENCE,
     Json,
-    live,
     page,
     plain_table,
     reword,
@@ -38,6 +37,7 @@ from bagwise.cli.output import (
     say_written,
     show,
     show_json,
+    steps,
 )
 from bagwise.cli.recommend import build_command, set_aside
 from bagwise.cli.source import Site, Source
@@ -213,15 +213,12 @@ def _task_of(named: list[str] | None) -> str | None:
 
 @contextmanager
 def _show_progress() -> Iterator[Callable[[Any], None]]:
-    """Show the table so far on a terminal; elsewhere one line per result."""
-    with live() as screen:
+    """Show one line per result as it comes."""
+    with steps("comparing") as tell:
         began = time.monotonic()
         seen: dict[str, str] = {}
 
         def update(so_far: Any) -> None:
-            if screen is not None:
-                screen.update(_table(so_far), refresh=True)
-                return
             name, seconds = so_far.ahead
             if seconds > SILENCE:
                 _log(time.monotonic() - began, name, f"needs {_cost(seconds)} s or more", so_far)
@@ -230,6 +227,7 @@ def _show_progress() -> Iterator[Callable[[Any], None]]:
                 if seen.get(name) != text:
                     seen[name] = text
                     _log(time.monotonic() - began, name, text, so_far)
+            tell("comparing", len(so_far.results) + len(so_far.failures), len(so_far.models))
 
         yield update
 
@@ -255,9 +253,7 @@ def _interval(found: Any) -> tuple[str, str]:
 
 
 def _cost(seconds: float) -> str:
-    return (
-        f"{seconds:.2f}" if seconds < 1 else f"{seconds:.1f}" if seconds < 100 else f"{seconds:.0f}"
-    )
+    return f"{seconds:.{2 if seconds < 1 else seconds < 100}f}"
 
 
 # The table ----------------------------------------------------------------------------------------
@@ -300,9 +296,7 @@ def _table(found: Any) -> Table:
 def _settings_line(found: Any) -> str:
     label = found.positive
     positive = "" if label is None else f"Positive class: {escape(str(label))}. "
-    name, seconds = found.ahead
-    ahead = f" {escape(name)} needs {_cost(seconds)} s or more." if seconds > SILENCE else ""
-    return f"{positive}Features: {escape(_scales(found))}.{ahead}"
+    return f"{positive}Features: {escape(_scales(found))}."
 
 
 def _scales(found: Any) -> str:

@@ -13,7 +13,7 @@ import typer
 from bagwise.bags.ids import file_names
 from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
 from bagwise.cli.options import Force
-from bagwise.cli.output import Json, progress, say_written, show_json
+from bagwise.cli.output import Json, say_written, show_json, steps
 from bagwise.cli.source import Data, Format, Labels
 from bagwise.errors import list_names
 from bagwise.io._files import writing
@@ -89,77 +89,62 @@ def heatmap(
     of_classes = applied.classifier.task == "classes"
     if positive and not (of_classes and len(applied.classes) > 2):
         raise typer.BadParameter("--positive is for models of three or more classes.")
-    chosen = [*range(len(applied.bags))]
-    maps, tiles = _targets(applied, chosen, out, _PICTURES, force), None
+    ids = [str(name) for name in applied.bags.ids.tolist()]
+    maps, tiles = _targets(ids, out, _PICTURES, force), []
     if geojson is not None:
-        tiles = _targets(applied, chosen, geojson, (".geojson", ".json"), force)
-    images = _find_images(image, [str(name) for name in applied.bags.ids.tolist()])
-    with progress() as bar:
-        bar.add_task("Scoring instances", total=None)
+        tiles = _targets(ids, geojson, (".geojson", ".json"), force)
+    images = _find_images(image, ids)
+    with steps("Scoring instances"):
         predicted = applied.classifier.predict(applied.seen)
-        classes = np.full(len(chosen), applied.find_class(positive)) if positive else predicted
+        classes = np.full(len(ids), applied.find_class(positive)) if positive else predicted
         scores = applied.scores_of_class(classes)
         pvalues = applied.pvalues() if of_classes and not raw else None
         if not of_classes:  # white is the middle patch of these slides
             scores = scores - np.median(scores)
         pvalues = None if pvalues is None else applied.of_class(pvalues, classes)
-    with progress() as bar:
-        for number in bar.track(chosen, description="Drawing"):
-            picture, factor = _picture(images.get(str(applied.bags.ids[number])))
+    with steps("Drawing", len(ids)) as advance:
+        for number, name in enumerate(ids):
+            picture, factor = _picture(images.get(name))
             title = _title(applied, number, predicted[number], classes[number])
-            options = {"top": top, "downsample": downsample or factor, "microns_per_pixel": mpp}
-            _draw(
-                applied,
-                scores,
-                pvalues,
-                number,
-                maps[number],
-                image=picture,
-                title=title,
-                **options,
-            )
-            if tiles is not None:
+            options: dict[str, Any] = {"top": top, "image": picture, "title": title}
+            options |= {"downsample": downsample or factor, "microns_per_pixel": mpp}
+            _draw(applied, scores, pvalues, number, maps[number], **options)
+            if tiles:
                 _write_tiles(applied, scores, pvalues, number, tiles[number], top)
+            advance()
     if as_json:
-        written = {"maps": maps, "tiles": tiles or {}}
-        show_json({kind: [str(file) for file in of.values()] for kind, of in written.items()})
+        show_json({"maps": [*map(str, maps)], "tiles": [*map(str, tiles)]})
         return
     say_written("Written", out, *([] if geojson is None else [geojson]))
 
 
-def _targets(
-    applied: Applied, chosen: list[int], out: Path, suffixes: tuple[str, ...], force: bool
-) -> dict[int, Path]:
+def _targets(ids: list[str], out: Path, suffixes: tuple[str, ...], force: bool) -> list[Path]:
     """Return the file of each bag; several bags need a folder, which is made.
 
     Where a file cannot have the name of its bag, ``index.json`` in the folder says whose it is.
     """
     if out.suffix.lower() in suffixes and not out.is_dir():
-        if len(chosen) > 1:
+        if len(ids) > 1:
             raise typer.BadParameter(
-                f"there are {len(chosen)} bags: choose one with --bag, or give a folder instead of "
+                f"there are {len(ids)} bags: choose one with --bag, or give a folder instead of "
                 f"{out.name}."
             )
-        return {chosen[0]: out}
+        return [out]
     if out.suffix and not out.is_dir():
         raise typer.BadParameter(f"{out.name}: expected a folder or one of {', '.join(suffixes)}.")
     out.mkdir(parents=True, exist_ok=True)
-    ids = [str(name) for name in applied.bags.ids.tolist()]
     names = [f"{name}{suffixes[0]}" for name in file_names(ids)]
-    there = [names[number] for number in chosen if (out / names[number]).exists()]
+    there = [name for name in names if (out / name).exists()]
     if there and not force:
         raise typer.BadParameter(f"{out} has {list_names(there)} already; --force replaces them.")
-    changed = {names[i]: ids[i] for i in chosen if names[i] != f"{ids[i]}{suffixes[0]}"}
-    if changed:
-        _note_names(out / "index.json", changed)
-    return {number: out / names[number] for number in chosen}
-
-
-def _note_names(index: Path, changed: dict[str, str]) -> None:
-    """Write the ids of bags by the names of their files, beside those of earlier calls."""
-    earlier = json.loads(index.read_text()) if index.exists() else {}
-    with writing(index) as file:
-        file.write(json.dumps({**earlier, **changed}, indent=1).encode())
+    pairs = zip(names, ids, strict=True)
+    changed = {name: bag for name, bag in pairs if name != f"{bag}{suffixes[0]}"}
+    if changed:  # beside those of earlier calls
+        index = out / "index.json"
+        earlier = json.loads(index.read_text()) if index.exists() else {}
+        with writing(index) as file:
+            file.write(json.dumps({**earlier, **changed}, indent=1).encode())
+    return [out / name for name in names]
 
 
 def _title(applied: Applied, number: int, predicted: Any, drawn: Any) -> str:

@@ -22,8 +22,7 @@ def complete_model(incomplete: str = "") -> list[str]:
     """Return the names of models that begin so; the shell completes them."""
     from bagwise.catalog import EVERY
 
-    names = {method.name for entry in EVERY for method in entry.methods}
-    names |= {entry.class_name for entry in EVERY}
+    names = {name for entry in EVERY for name in (entry.class_name, *map(str, entry.methods))}
     return sorted(name for name in names if name.startswith(incomplete))
 
 

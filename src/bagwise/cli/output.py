@@ -168,9 +168,12 @@ def show(table: Any) -> None:
     _console().print(table)
 
 
+_SHOWING: list[Console] = []  # consoles with a bar on the screen, above which lines are printed
+
+
 def say(text: str) -> None:
     """Print a line for people, to the standard error."""
-    _console(stderr=True).print(text, soft_wrap=True)
+    (_SHOWING or [_console(stderr=True)])[-1].print(text, soft_wrap=True)
 
 
 def say_written(what: str, *paths: Path) -> None:
@@ -221,8 +224,12 @@ def progress() -> Iterator[Any]:
         transient=True,
         disable=not console.is_terminal,  # an empty line would be left in a log
     )
-    with bar, _tell(bar) if bar.disable else nullcontext():
-        yield bar
+    _SHOWING.append(console)
+    try:
+        with bar, _tell(bar) if bar.disable else nullcontext():
+            yield bar
+    finally:
+        _SHOWING.pop()
 
 
 @contextmanager
@@ -260,20 +267,6 @@ def steps(what: str = "", total: int | None = None) -> Iterator[Callable[..., No
             bar.update(task, description=what, advance=step, completed=done, total=total or None)
 
         yield tell
-
-
-@contextmanager
-def live() -> Iterator[Any]:
-    """Give a part of the screen that can be drawn anew; None where there is no terminal."""
-    from rich.live import Live
-
-    console = _console(stderr=True)
-    if not console.is_terminal:
-        with steps("comparing"):
-            yield None
-        return
-    with Live(console=console, transient=True, auto_refresh=False) as screen:
-        yield screen
 
 
 @contextmanager

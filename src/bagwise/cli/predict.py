@@ -232,23 +232,22 @@ def explain(
 
 def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dict[str, Any]:
     """Return the columns of the table: the best instances of each wanted bag."""
+    from bagwise.bags.segments import bag_index
     from bagwise.estimators.discovery import LEVEL
     from bagwise.estimators.explanation import columns_of, name_features, part_columns
 
     seen, pvalues = applied.seen, applied.pvalues()
     scores = applied.scores_of_class(predicted)
     of_part = part_columns(seen, scores)
-    rows, ranks = [], []
-    for start, stop in zip(seen.offsets[wanted], seen.offsets[wanted + 1], strict=True):
-        best = np.argsort(-scores[start:stop], kind="stable")[:top]
-        rows.append(start + best)
-        ranks.append(np.arange(1, len(best) + 1))
-    chosen = np.concatenate([np.empty(0, np.int64), *rows])
-    of = np.repeat(np.arange(len(seen)), seen.sizes)[chosen]
+    of = bag_index(seen.offsets)
+    chosen = np.lexsort((-scores, of))  # by bag, the highest scores first
+    rank = 1 + np.arange(len(of)) - seen.offsets[of]
+    kept = (rank <= top) & np.isin(of, wanted)
+    chosen, of, rank = chosen[kept], of[kept], rank[kept]
     columns = {
         "bag": seen.ids[of],
         applied.answer: predicted[of],
-        "rank": np.concatenate([np.empty(0, np.int64), *ranks]),
+        "rank": rank,
         "instance": applied.instance_names(chosen),
         **{name: of_part[name][chosen] for name in ("part", "part_share") if of_part},
         **applied.positions(chosen),

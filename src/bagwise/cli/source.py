@@ -89,13 +89,6 @@ def _check_task(task: str | None) -> str | None:
     return None if task is None else one_of(task, _TASKS, "task")
 
 
-def complete_dataset(incomplete: str = "") -> list[str]:
-    """Return the names of data sets that begin so; the shell completes them."""
-    from bagwise.datasets import catalog
-
-    return [entry.name for entry in catalog() if entry.name.startswith(incomplete)]
-
-
 def _column(text: str) -> Any:
     return typer.Option(help=text, metavar="COLUMN")
 
@@ -119,7 +112,7 @@ _FORMAT = (
     "csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides. "
     "Default: detected."
 )
-Data = Annotated[Path, typer.Argument(metavar="DATA", help=_DATA, autocompletion=complete_dataset)]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=_DATA)]
 Bag = Annotated[str | None, _column("Column with the bag of each row, by name or number.")]
 Label = Annotated[str | None, _column("Column with the labels.")]
 Duration = Annotated[str | None, _column(_DURATION)]
@@ -313,11 +306,11 @@ def _read_file(
 
 
 def _fetch(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
-    from bagwise.datasets import fetch
+    from bagwise.datasets import catalog, fetch
 
     if data.suffix or len(data.parts) > 1:  # no data set has such a name
         raise missing_file(data)
-    name = one_of(str(data), complete_dataset(), "file, folder or data set")
+    name = one_of(str(data), [entry.name for entry in catalog()], "file, folder or data set")
     given = next((role for role, value in columns.items() if value is not None), None)
     if given is not None:
         flag = _FLAGS.get(given, given)
