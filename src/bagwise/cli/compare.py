@@ -253,7 +253,8 @@ def _interval(found: Any) -> tuple[str, str]:
 
 
 def _cost(seconds: float) -> str:
-    return f"{seconds:.{2 if seconds < 1 else seconds < 100}f}"
+    digits = 2 if seconds < 1 else 1 if seconds < 100 else 0
+    return f"{seconds:.{digits}f}"
 
 
 # The table ----------------------------------------------------------------------------------------
