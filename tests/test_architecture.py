@@ -44,7 +44,6 @@ TESTS = Path(__file__).parent
 NOT_OF_A_MODULE = {
     "bench/test_presets.py": "the folder of presets",
     "bench/test_published.py": "the records behind the tables of the papers, in docs/results",
-    "browser/test_comparison.py": "the page of a comparison, in a browser",
     "browser/test_report.py": "reports, in a real browser",
     "browser/test_site.py": "the documentation, in a real browser",
     "cli/test_init.py": "cli/__init__.py",

@@ -4,8 +4,18 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import AnnealedWitnessSVC, MeanSVC, PerInstance, WitnessSVC, make_pipeline, report
+from bagwise import (
+    AnnealedWitnessSVC,
+    InstanceSVC,
+    MeanSVC,
+    PerInstance,
+    WitnessSVC,
+    make_pipeline,
+    report,
+    report_comparison,
+)
 from bagwise.datasets import load_digits_bags, make_gaussian_bags, make_slide_bags
+from bagwise.model_selection import compare
 
 NASTY = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
 
@@ -52,15 +62,24 @@ def means():
     return report(MeanSVC().fit(bags, y), bags, y, cv=3, command="bagwise report m.bagwise d.csv")
 
 
-@pytest.mark.parametrize("made", [digits, birds, slides, means], ids=lambda kind: kind.__name__)
+def comparison():
+    """Make the page of compared models, one of which has a name that looks like code."""
+    bags, y = make_gaussian_bags(n_bags=80, shift=3.0, random_state=0)
+    models = {"SIL": InstanceSVC(), "mean": MeanSVC(), NASTY: WitnessSVC(kernel="linear")}
+    found = compare(bags, y, models, cv=3, n_repeats=1)
+    return report_comparison(found, bags, title=NASTY, command="bagwise compare bags.csv")
+
+
+@pytest.mark.parametrize("made", [digits, birds, slides, means, comparison])
 def test_every_kind_of_report_is_accessible_fits_and_prints(opened, violations, made, tmp_path):
     path = tmp_path / "report.html"
     made().save(path)
     for scheme in ("light", "dark"):
         page = opened(path, color_scheme=scheme, bypass_csp=True)
         assert violations(page) == []
-        page.click("#bag-table tbody tr:nth-child(2) button")
-        assert violations(page) == []
+        if made is not comparison:
+            page.click("#bag-table tbody tr:nth-child(2) button")
+            assert violations(page) == []
     page = opened(path, viewport={"width": 390, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert re.match(rb"%PDF", page.pdf())
@@ -132,3 +151,35 @@ def test_a_bag_opens_by_keyboard_and_closes(opened, page_file):
     assert all(re.fullmatch(r"pixel_\d_\d [+-]0\.\d+", reason) for reason in reasons), reasons
     page.keyboard.press("Escape")
     assert not page.locator("#bag").is_visible()
+
+
+@pytest.fixture(scope="module")
+def comparison_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "comparison.html"
+    comparison().save(path)
+    return path
+
+
+def column(page, number):
+    cells = page.locator(f"#model-table tbody tr > :nth-child({number})")
+    return [text.removesuffix("(recommended)").strip() for text in cells.all_inner_texts()]
+
+
+def test_a_comparison_opens_and_no_text_becomes_code(opened, comparison_file):
+    page = opened(comparison_file)
+    assert page.inner_text("h1") == NASTY
+    assert page.locator("figure svg").count() == 2
+    assert sorted(column(page, 1)) == sorted(["SIL", "mean", NASTY])
+
+
+def test_the_ranking_sorts_by_numbers_and_by_names(opened, comparison_file):
+    page = opened(comparison_file)
+    values = [float(text) for text in column(page, 3)]
+    assert values == sorted(values, reverse=True)
+    page.focus("#model-table th:nth-child(3) button")
+    page.keyboard.press("Enter")
+    assert [float(text) for text in column(page, 3)] == sorted(values)
+    assert page.get_attribute("#model-table th:nth-child(3)", "aria-sort") == "ascending"
+    page.click("#model-table th:nth-child(1) button")
+    assert column(page, 1)[1:] == ["mean", "SIL"]
+    assert page.get_attribute("#model-table th:nth-child(3)", "aria-sort") is None

@@ -64,22 +64,21 @@ def test_scores_and_probabilities_point_toward_the_positive_class(folder, fit, e
 
 
 def test_three_classes_have_a_column_each(tmp_path):
-    rng = np.random.default_rng(0)
-    lines = ["bag,label,f,g"]
-    for i in range(18):
-        kind = "abc"[i % 3]
-        center = {"a": (0, 0), "b": (4, 0), "c": (0, 4)}[kind]
-        for _ in range(3):
-            f, g = rng.normal(center, 0.5)
-            lines.append(f"n{i},{kind},{f},{g}")
+    rng, y = np.random.default_rng(0), np.arange(24) % 3
+    centers = 4.0 * np.array([[0, 0], [1, 0], [0, 1]])
+    bags = bagwise.Bags.from_list([rng.normal(centers[label], 0.5, (3, 2)) for label in y])
     data, model = tmp_path / "three.csv", tmp_path / "m.bagwise"
-    data.write_text("\n".join(lines))
+    bagwise.io.write(data, bags, np.array(list("abc"))[y])
     probable = ["-p", "probability=sigmoid", "-p", "calibration_cv=3"]
     done("fit", data, "-m", "MI-SVM", "-p", "kernel=linear", *probable, "-o", model)
     (record, *_) = printed("predict", model, data)
     assert {f"{what}_{name}" for what in ("score", "probability") for name in "abc"} < record.keys()
     assert "score" not in record
     assert {row["label"] for row in printed("explain", model, data)} == {"a", "b", "c"}
+    record = printed("evaluate", model, data)
+    low, high = record["intervals"]["accuracy"]
+    assert low < record["accuracy"] <= high
+    assert {"sensitivity of a", "sensitivity of b", "sensitivity of c"} <= record.keys()
 
 
 def test_a_model_of_whole_bags_points_at_instances_without_labeling_them(folder, fit):
@@ -167,16 +166,3 @@ def test_no_positive_bag_is_said(folder, tmp_path):
     assert result.stdout.strip() == "[]"
     assert "No bag is predicted positive; --all explains the others too." in result.stderr
     assert len(printed(*command, "--all")) == 1
-
-
-def test_several_classes_are_evaluated_with_intervals(tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.arange(24) % 3
-    bags = bagwise.Bags.from_list([rng.normal(size=(3, 2)) + 4 * label for label in y])
-    bagwise.io.write(tmp_path / "three.csv", bags, np.array(list("abc"))[y])
-    out = tmp_path / "m.bagwise"
-    done("fit", tmp_path / "three.csv", "-m", "MI-SVM", "--no-calibration", "-o", out)
-    record = printed("evaluate", out, tmp_path / "three.csv")
-    low, high = record["intervals"]["accuracy"]
-    assert low < record["accuracy"] <= high
-    assert {"sensitivity of a", "sensitivity of b", "sensitivity of c"} <= record.keys()
