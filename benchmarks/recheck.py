@@ -21,8 +21,8 @@ import numpy as np
 
 from bagwise.bench.aggregate import column_of, numbers
 from bagwise.bench.cell import judge
-from bagwise.bench.data import BenchData, load_data
 from bagwise.bench.run import Plan, read_plan
+from bagwise.bench.spec import BenchData, load_data
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 METRIC = "accuracy"

@@ -6,9 +6,8 @@ from sklearn.base import clone
 
 from bagwise import KeyInstanceSVC, WitnessSVC
 from bagwise.bench.cell import build
-from bagwise.bench.data import BenchData
 from bagwise.bench.run import run
-from bagwise.bench.spec import ModelEntry
+from bagwise.bench.spec import BenchData, ModelEntry
 from bagwise.bench.tables import as_markdown, make_report
 from bagwise.datasets import make_gaussian_bags
 from bagwise.graphs import Graph

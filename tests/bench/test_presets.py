@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from bagwise.bench import run as running
-from bagwise.bench.data import load_data
-from bagwise.bench.spec import load_spec, presets
+from bagwise.bench.spec import load_data, load_spec, presets
 from bagwise.bench.tables import make_report, read_published, write_report
 from bagwise.datasets import catalog
 

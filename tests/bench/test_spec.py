@@ -1,7 +1,10 @@
 """Benchmarks in YAML: presets and what a folder was run by."""
 
+import numpy as np
+
 from bagwise.bench.measures import METRICS
-from bagwise.bench.spec import load_spec, parse_spec, presets
+from bagwise.bench.spec import DataEntry, load_data, load_spec, parse_spec, presets
+from bagwise.bench.splits import Protocol
 from bagwise.catalog import make_estimator
 from bagwise.datasets.locate import DATASETS
 
@@ -44,3 +47,11 @@ def test_all_presets_are_there_and_right():
             assert all(model.points(entry) for model in spec.models)
         for model in spec.models:
             make_estimator(model.method, **model.params, **model.grid)
+
+
+def test_draws_are_seeded_and_differ():
+    entry, protocol = DataEntry("toy", "toy2d"), Protocol("fresh", train=6, test=4, seed=3)
+    first, again, other = (load_data(entry, protocol, draw) for draw in (0, 0, 1))
+    assert len(first.bags) == 10
+    np.testing.assert_array_equal(first.bags.X, again.bags.X)
+    assert not np.array_equal(first.bags.X, other.bags.X)

@@ -148,7 +148,7 @@ class IgnoresGroups(InstanceSVC):
 @pytest.mark.parametrize(
     ("broken", "found_by"),
     [
-        (FirstBagsCountMore, {"check_order_of_bags", "check_weight_two_is_the_bag_twice"}),
+        (FirstBagsCountMore, {"check_order_of_bags", "check_weights_are_repetitions"}),
         (
             FirstInstanceOnly,
             {"check_order_of_instances", "check_bag_score_is_made_of_instance_scores"},
@@ -156,8 +156,7 @@ class IgnoresGroups(InstanceSVC):
         (
             ForgetsWeights,
             {
-                "check_weight_two_is_the_bag_twice",
-                "check_weight_zero_is_no_bag",
+                "check_weights_are_repetitions",
                 "check_class_weight_is_sample_weight",
             },
         ),

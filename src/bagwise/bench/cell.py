@@ -21,9 +21,8 @@ from sklearn.preprocessing import MinMaxScaler
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bench.data import BenchData
 from bagwise.bench.measures import SELECTED, measure_calibrated, measure_fit, measure_instances
-from bagwise.bench.spec import DataEntry, ModelEntry
+from bagwise.bench.spec import BenchData, DataEntry, ModelEntry
 from bagwise.bench.splits import Split, digest
 from bagwise.catalog import make_estimator
 from bagwise.crossfit import best_threshold, folds, out_of_fold_scores

@@ -15,8 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from bagwise.bench.cell import Cell, judge
-from bagwise.bench.data import BenchData, load_data
-from bagwise.bench.spec import Spec, read_spec
+from bagwise.bench.spec import BenchData, Spec, load_data, read_spec
 from bagwise.bench.splits import read_splits, store_splits
 from bagwise.io._files import writing
 from bagwise.io._records import ResultsError

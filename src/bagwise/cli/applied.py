@@ -208,25 +208,24 @@ class Applied:
         return None if name is None else known[name]
 
     @property
-    def sign(self) -> int:
-        """The factor that turns scores toward the positive class."""
-        if self.classifier.task != "classes":
-            return 1
-        return 1 if self.description["positive_class"] in (None, self.classes[1]) else -1
-
-    @property
     def answer(self) -> str:
         """What the column of predictions is called."""
         return {"numbers": "number", "times": "risk"}.get(self.classifier.task, "label")
 
     def scores(self, values: Any) -> dict[str, Any]:
         """Name the columns of scores: one toward the positive class, or one per class."""
-        return self.name_columns("score", self.sign * values if values.ndim == 1 else values)
+        return self.name_columns("score", self.toward_positive(values))
+
+    def toward_positive(self, values: Any) -> Any:
+        """Return scores toward the positive class; of several classes as they are."""
+        from bagwise.estimators.explanation import toward_positive
+
+        return toward_positive(self.classifier, values) if values.ndim == 1 else values
 
     def scores_of_class(self, labels: Any) -> Any:
         """Return instance scores toward the positive class, of several that of each bag's label."""
         scores = self.classifier.instance_decision_function(self.seen)
-        return self.of_class(self.sign * scores if scores.ndim == 1 else scores, labels)
+        return self.of_class(self.toward_positive(scores), labels)
 
     def of_class(self, values: Any, labels: Any) -> Any:
         """Return values of instances, of several classes those of the label of each bag."""
@@ -246,14 +245,6 @@ class Applied:
         positive = self.description["positive_class"]
         if positive is not None:
             say(f"Scores above 0 speak for {escape(str(positive))}.")
-
-    def need_instances(self) -> None:
-        """Raise an error where the model compares whole bags."""
-        if not hasattr(self.classifier, "key_instances"):
-            raise ValueError(
-                f"{self.description['class']} compares whole bags: its instances have no scores. "
-                "MI-SVM, mi-SVM, MILES and most other models score instances."
-            )
 
     def pvalues(self) -> Any:
         """Return p-values of instances and say what they promise; None where there are none."""

@@ -321,19 +321,15 @@ def _record(found: Any) -> dict[str, Any]:
         "scale": rules.scale or "raw",
         "n_bags": len(found.sample.y),
         "majority": found.majority,
-        "groups": [list(group) for group in found.groups],
+        "groups": found.groups,
         "recommendation": found.recommendation if found.results else None,
         "more_bags": found.more_bags,
         "reversed": found.reversed_models,
-        "models": [_finite(row) for row in found.to_records()],
+        "models": found.to_records(),
         "unfinished": found.unfinished,
         "left_out": found.left_out,
         "stopped": found.stopped or None,
     }
-
-
-def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
 
 
 # What it means ------------------------------------------------------------------------------------

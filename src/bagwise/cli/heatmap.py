@@ -85,7 +85,6 @@ def heatmap(
     `bagwise heatmap model.bagwise features/ --out maps --geojson tiles --image thumbnails`
     """
     applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load(bag)
-    applied.need_instances()
     of_classes = applied.classifier.task == "classes"
     if positive and not (of_classes and len(applied.classes) > 2):
         raise typer.BadParameter("--positive is for models of three or more classes.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import time
@@ -187,8 +188,16 @@ def say_next(words: list[str]) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print JSON for programs."""
-    typer.echo(json.dumps(value, indent=2))
+    """Print JSON for programs; numbers that are not known are null."""
+    typer.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def plain_table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
@@ -388,7 +397,7 @@ def _write(path: Path, frame: Any) -> None:
         if suffix == ".parquet":
             frame.to_parquet(file, index=False, write_page_checksum=True)
         elif suffix == ".json":
-            file.write(json.dumps(frame.to_dict("records"), indent=2).encode())
+            file.write(json.dumps(_finite(frame.to_dict("records")), indent=2).encode())
         else:
             safe = frame.map(for_spreadsheet).rename(columns=for_spreadsheet)
             separator = "\t" if suffix == ".tsv" else ","

@@ -47,11 +47,9 @@ def _bag_columns(applied: Applied) -> dict[str, Any]:
     if classifier.task == "classes":
         columns |= applied.scores(classifier.decision_function(seen))
     columns |= _probabilities(applied)
-    if hasattr(classifier, "key_instances"):
-        rows = seen.flat(classifier.key_instances(seen))
-        columns["key_instance"] = applied.instance_names(rows)
-        columns |= {} if seen.parts is None else {"key_part": seen.parts[rows]}
-    return columns
+    rows = seen.flat(classifier.key_instances(seen))
+    columns["key_instance"] = applied.instance_names(rows)
+    return columns | ({} if seen.parts is None else {"key_part": seen.parts[rows]})
 
 
 def _probabilities(applied: Applied) -> dict[str, Any]:
@@ -65,14 +63,14 @@ def _probabilities(applied: Applied) -> dict[str, Any]:
         return {}
     chances = applied.classifier.predict_proba(applied.seen)
     if len(applied.classes) == 2:
-        return {"probability": chances[:, 1 if applied.sign > 0 else 0]}
+        is_first = applied.description["positive_class"] == applied.classes[0]
+        return {"probability": chances[:, 0 if is_first else 1]}
     return {f"probability_{name}": chances[:, k] for k, name in enumerate(applied.classes)}
 
 
 def _instance_columns(applied: Applied) -> dict[str, Any]:
     from bagwise.estimators.discovery import LEVEL
 
-    applied.need_instances()
     classifier, seen = applied.classifier, applied.seen
     rows, key = np.arange(seen.n_instances), np.zeros(seen.n_instances, dtype=bool)
     key[seen.flat(classifier.key_instances(seen))] = True
@@ -123,7 +121,7 @@ def evaluate(
         numbers = _numbers(moved, y)
         confusion = _confusion(moved, y) if hasattr(moved.classifier, "classes_") else None
     if as_json:
-        values = {n: value if np.isfinite(value) else None for n, (value, *_) in numbers.items()}
+        values = {name: value for name, (value, *_) in numbers.items()}
         bounds = {n: b for n, (_, *b) in numbers.items() if b and np.isfinite(b).all()}
         record = {"n_bags": len(y), "positive": positive, **values}
         show_json({**record, "intervals": bounds, "confusion": confusion})
@@ -220,7 +218,6 @@ def explain(
     `bagwise explain slides.bagwise new.csv --bag slide --only s17 --top 5`
     """
     applied = options.load(split_ids(only))
-    applied.need_instances()
     predicted = applied.classifier.predict(applied.seen)
     wanted = np.arange(len(predicted))
     if applied.classifier.task == "classes" and not (only or every or len(applied.classes) > 2):

@@ -98,7 +98,7 @@ def report(
 
 def _heatmap_command(applied: Applied, options: ApplyOptions) -> list[str]:
     """Return the command that draws the bag with the highest score."""
-    scores = applied.sign * applied.model.decision_function(applied.bags)
+    scores = applied.toward_positive(applied.model.decision_function(applied.bags))
     name = str(applied.bags.ids[int(scores.argmax())])
     words = ["bagwise", "heatmap", str(options.model), str(options.data), "--bag", name]
     words += ["--out", str(free_path(Path(f"{file_names([name])[0]}.png")))]

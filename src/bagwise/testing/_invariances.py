@@ -186,22 +186,14 @@ def check_parts_follow(estimator: Any) -> None:
 
 
 @needs("weight_is_repetition")
-def check_weight_two_is_the_bag_twice(estimator: Any) -> None:
-    """Integer weights are repetitions, for positive and negative bags."""
-    bags, y = planted_bags()
-    times = np.random.default_rng(0).integers(1, 3, len(bags))
-    weighted = with_fixed_width(estimator).fit(bags, y, sample_weight=times)
-    twice = np.repeat(np.arange(len(bags)), times)
-    _check_same_scores(with_fixed_width(estimator).fit(bags[twice], y[twice]), weighted, "weight 2")
-
-
-@needs("weight_is_repetition")
-def check_weight_zero_is_no_bag(estimator: Any) -> None:
-    """A bag of weight zero is the same as no bag."""
-    bags, y = planted_bags()
-    weight = np.random.default_rng(0).integers(0, 4, len(bags)) > 0
-    weighted = clone(estimator).fit(bags, y, sample_weight=weight)
-    _check_same_scores(clone(estimator).fit(bags[weight], y[weight]), weighted, "weight 0")
+def check_weights_are_repetitions(estimator: Any) -> None:
+    """A bag of weight two is the bag twice, one of weight zero is no bag, whatever its class."""
+    (bags, y), rng = planted_bags(), np.random.default_rng(0)
+    twice = with_fixed_width(estimator), rng.integers(1, 3, len(bags))
+    for model, times in (twice, (clone(estimator), 1 * (rng.integers(0, 4, len(bags)) > 0))):
+        rows = np.repeat(np.arange(len(bags)), times)
+        weighted = clone(model).fit(bags, y, sample_weight=times)
+        _check_same_scores(clone(model).fit(bags[rows], y[rows]), weighted, f"weights {times}")
 
 
 @needs("parameter class_weight", "weight_is_repetition")
