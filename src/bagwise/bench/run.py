@@ -81,13 +81,12 @@ def run(
     folder: Path,
     *,
     jobs: int = 1,
-    begin: Callable[[int, int], None] = lambda done, total: None,
-    note: Callable[[Record], None] = lambda record: None,
+    note: Callable[[str, int, int], object] = lambda what, done, total: None,
 ) -> tuple[Plan, Outcome]:
     """Run what is missing of a benchmark, in a folder that may hold results of an earlier run.
 
-    ``jobs`` is the number of worker processes, -1 one per core. ``begin`` is called once with the
-    numbers of finished and of all cells, ``note`` with each record after it was written.
+    ``jobs`` is the number of worker processes, -1 one per core. ``note`` is called with what was
+    written last, and the numbers of finished and of all cells.
     """
     entries = {entry.name: entry for entry in spec.data}
 
@@ -106,11 +105,12 @@ def run(
         _write_spec(spec, folder)
         runner = Runner(judge, lambda cell: load(cell.data.name, cell.draw), store, n_jobs=jobs)
         n_done, n_ran = len(runner.recall(plan.cells)), 0
-        begin(n_done, len(plan.cells))
+        note(spec.name, n_done, len(plan.cells))
         store.append({"run": {**_versions(), "folds": files}})
         for _, record in runner.run(plan.cells):
             n_ran += 1
-            note(record)
+            what = f"{record['data']}: {record['model']}"
+            note(what, n_done + n_ran, len(plan.cells))
     failed = sum(is_failure(record) for record in plan.records().values())
     return plan, Outcome(len(plan.cells), n_ran, failed)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from bagwise._removed import OPTIONS
 from bagwise.cli.options import Jobs, one_of
@@ -34,9 +33,16 @@ def bench(
 
     `bagwise bench gehler2007-table1 --out results/table1 --jobs 2`
     """
+    from bagwise.bench.run import run
+    from bagwise.bench.spec import load_spec, presets
+
+    if Path(benchmark).suffix in (".yaml", ".yml"):
+        raise typer.BadParameter(f"own benchmarks were removed. {OPTIONS['bench FILE.yaml']}")
+    spec = load_spec(one_of(benchmark, presets(), "preset"))
     left = f"The finished cells are in {out}: give the same command again to resume."
     with interruptible(left):
-        plan, outcome = _run(_spec(benchmark), out, jobs)
+        with steps(spec.name) as tell:
+            plan, outcome = run(spec, out, jobs=jobs, note=tell)
         _report(plan, None, out, as_json)
     say(f"{outcome.ran} of {outcome.total} cells ran now, {outcome.failed} have failed.")
     if outcome.failed:
@@ -68,28 +74,6 @@ def table(
 
     metrics = tuple(one_of(name, METRICS, "metric") for name in metric or [])
     _report(read_plan(results), metrics or None, results if out is None else out, as_json)
-
-
-def _spec(benchmark: str) -> Any:
-    from bagwise.bench.spec import load_spec, presets
-
-    if Path(benchmark).suffix in (".yaml", ".yml"):
-        raise typer.BadParameter(f"own benchmarks were removed. {OPTIONS['bench FILE.yaml']}")
-    return load_spec(one_of(benchmark, presets(), "preset"))
-
-
-def _run(spec: Any, out: Path, jobs: int) -> Any:
-    from bagwise.bench.run import run
-
-    with steps(spec.name) as tell:
-
-        def note(record: dict[str, Any]) -> None:
-            tell(f"{escape(record['data'])}: {escape(record['model'])}")
-
-        def begin(done: int, total: int) -> None:
-            tell(spec.name, done, total)
-
-        return run(spec, out, jobs=jobs, begin=begin, note=note)
 
 
 def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool) -> None:

@@ -147,10 +147,10 @@ def compare(
     named, seconds = split_names(models), _seconds(limit)
     if named == []:
         raise typer.BadParameter("--models: give at least one name.")
-    for name in named or []:
-        build_model(name, {})  # a wrong name is refused before the data are read
+    built = [build_model(name, {}) for name in named or []]  # refuses wrong names first
     tried: Any = place.models(named, scale, source.impute) if place else named
-    task = settle_task(source, _task_of(named))
+    own = next((model.task for model in built if model.task != "classes"), None)
+    task = settle_task(source, own)
     bags, y = source.read_labeled(check=not place, task=task or "", site=site)
     task = task or read_task(y)
     if site is not None:
@@ -159,8 +159,8 @@ def compare(
         from bagwise.models.ordinal import number_grades
 
         y = number_grades(y, order_of(y, source.order))
-    for name in named or []:
-        adapt_to(task, build_model(name, {}))  # refuses models of other tasks
+    for model in built:
+        adapt_to(task, model)  # refuses models of other tasks
     options: dict[str, Any] = {"metric": metric, "cv": folds, "n_repeats": repeats}
     options |= {"random_state": seed, "task": task, "covariates": bool(source.covariates)}
     scale = settle_scale(bags, scale)
@@ -200,12 +200,6 @@ def compare(
         bagwise.report_comparison(found, bags, command=command, **about).save(report)
         say_written("Report", report)
     _say_end(found, out)
-
-
-def _task_of(named: list[str] | None) -> str | None:
-    """Return the task of the first model that is not of classes; None where there is none."""
-    tasks = (build_model(name, {}).task for name in named or [])
-    return next((task for task in tasks if task != "classes"), None)
 
 
 # While it runs ------------------------------------------------------------------------------------

@@ -167,25 +167,20 @@ def _find_images(image: Path | None, names: list[str]) -> dict[str, Path]:
 
 def _picture(image: Path | None) -> tuple[Any, float | None]:
     """Return the thumbnail of a slide and its reduction, where that is known."""
+    from bagwise.io._files import require
     from bagwise.plot.pictures import SLIDES
 
     if image is None:
         return None, None
-    if image.suffix.lower() in SLIDES:
-        return _slide_thumbnail(image)
-    if image.suffix.lower() not in _THUMBNAILS or not image.is_file():
+    if image.suffix.lower() in _THUMBNAILS and image.is_file():
+        return image, None
+    if image.suffix.lower() not in SLIDES:
         known = ", ".join((*_THUMBNAILS, *SLIDES))
         raise typer.BadParameter(f"--image {image}: expected a file of the kinds {known}.")
-    return image, None
-
-
-def _slide_thumbnail(file: Path) -> tuple[Any, float]:
-    from bagwise.io._files import require
-
     require("tiffslide", "slides")
     from tiffslide import TiffSlide
 
-    with TiffSlide(file) as slide:
+    with TiffSlide(image) as slide:
         width = slide.dimensions[0]
         small = np.asarray(slide.get_thumbnail((_THUMBNAIL_PIXELS, _THUMBNAIL_PIXELS)))
     return small, width / small.shape[1]

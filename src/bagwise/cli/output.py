@@ -250,8 +250,9 @@ def _tell(bar: Any) -> Iterator[None]:
         while not ended.wait(SILENCE):
             for task in bar.tasks[-1:]:
                 far = f" {task.completed:g} of {task.total:g}" if task.total else ""
-                what = escape(task.description or "working")
-                say(f"{what}{far}, {time.monotonic() - began:.0f} s so far")
+                say(
+                    f"{task.description or 'working'}{far}, {time.monotonic() - began:.0f} s so far"
+                )
 
     thread = Thread(target=tell, daemon=True)
     thread.start()
@@ -269,11 +270,12 @@ def steps(what: str = "", total: int | None = None) -> Iterator[Callable[..., No
     Without a number one step more is done.
     """
     with progress() as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(escape(what), total=total)
 
         def tell(what: str | None = None, done: int | None = None, total: int = 0) -> None:
             step = 1 if done is None else None
-            bar.update(task, description=what, advance=step, completed=done, total=total or None)
+            said = None if what is None else escape(what)
+            bar.update(task, description=said, advance=step, completed=done, total=total or None)
 
         yield tell
 
