@@ -202,6 +202,14 @@ def number_units(bags: Bags) -> Array:
     return np.arange(len(bags)) if groups is None else groups
 
 
+def number_folds(splits: list[tuple[Array, Array]]) -> Array:
+    """Return the number of the fold that holds out each bag."""
+    number = np.empty(sum(len(test) for _, test in splits), dtype=int)
+    for fold, (_, test) in enumerate(splits):
+        number[test] = fold
+    return number
+
+
 def _check_folds(splits: list[tuple[Array, Array]], y: Array, name: Argument) -> None:
     """Ask that every bag is held out once and every class is in every training part."""
     tests = np.concatenate([test for _, test in splits])

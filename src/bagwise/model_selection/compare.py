@@ -22,6 +22,7 @@ from bagwise._removed import refuse_value
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import check_enough_bags
+from bagwise.crossfit.folds import number_folds
 from bagwise.errors import Message, Parameter, suggestion
 from bagwise.estimators.covariates import covariate_settings
 from bagwise.estimators.input import order_is_meaning, read_task, warn_of_unclear
@@ -143,7 +144,7 @@ def compare(
     chosen, left_out = _models(models, bags, y, positive, task, covariates)
     classes = np.unique(y) if task == "classes" else np.empty(0)
     sample = Sample(y, classes, cv, bags.groups, positive, task)
-    folds = [outer.fold_of_bag(repeat) for repeat in range(n_repeats)]
+    folds = [number_folds(outer.splits(repeat)) for repeat in range(n_repeats)]
     start = Comparison(chosen, [], sample, folds, outer.protocol, left_out)
     with ExitStack() as stack:
         store = None if out is None else _open_store(Path(out), outer, stack)

@@ -82,13 +82,6 @@ class OuterFolds:
         seed, ordered = self.protocol.random_state + repeat, self.protocol.task != "classes"
         return folds(self.bags, self.y, self.protocol.cv, seed, name=FOLDS, ordered=ordered)
 
-    def fold_of_bag(self, repeat: int) -> Array:
-        """Return the outer fold in which each bag is held out."""
-        held_out = np.empty(len(self.y), dtype=int)
-        for fold, (_, test) in enumerate(self.splits(repeat)):
-            held_out[test] = fold
-        return held_out
-
     def count_fits(self, model: Any) -> int:
         """Return the number of fits of a model in a cell."""
         scales = len(scalings(self.bags, self.protocol.scale, impute=self.protocol.impute))

@@ -15,7 +15,8 @@ from sklearn.model_selection import ParameterGrid
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import usual_grid
-from bagwise.crossfit import folds, in_order, out_of_fold_scores
+from bagwise.crossfit import folds, out_of_fold_scores
+from bagwise.crossfit.folds import number_folds
 from bagwise.crossfit.scores import choose_thresholds
 from bagwise.errors import Argument, ScaleWarning
 from bagwise.metrics import bag_measures
@@ -166,8 +167,7 @@ def search(
     def measure(scores: Array) -> float | None:
         if of_classes:
             return bag_measures(y, scores, classes, (metric,), positive)[metric]
-        held = [np.full(len(test), fold) for fold, (_, test) in enumerate(splits)]
-        return measure_predictions(metric, y, scores, in_order(held, splits))
+        return measure_predictions(metric, y, scores, number_folds(splits))
 
     with warnings.catch_warnings():
         if scale == "search":  # raw features are tried on purpose

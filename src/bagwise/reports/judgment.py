@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, folds
-from bagwise.crossfit.folds import count_fewest
+from bagwise.crossfit.folds import count_fewest, number_folds
 from bagwise.crossfit.scores import fit_folds, in_order
 from bagwise.crossfit.sites import with_fewer_folds
 from bagwise.estimators.covariates import uses_covariates
@@ -152,9 +152,7 @@ def compare_with_covariates(
         return None
     labels = np.where(judgment.truth, 1, 0)
     alone = StatisticsLogistic(statistics="none", covariates=True).fit(bags, labels)
-    fold = np.empty(len(bags), dtype=int)
-    for number, (_, test) in enumerate(folds(bags, y, cv, 0)):
-        fold[test] = number
+    fold = number_folds(folds(bags, y, cv, 0))
     sample = Sample(labels, np.array([0, 1]), judgment.n_folds, bags.groups)
     splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
     scores = judgment.scores, judge(alone, bags, labels, splits).scores

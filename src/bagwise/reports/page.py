@@ -75,14 +75,24 @@ def report(
     """
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     check_consistent_length(bags, y)
-    named = unwrap_model(model, bags[:1])[0]
+    named, tell = unwrap_model(model, bags[:1])[0], callback or (lambda *_: None)
+    name = paper_name_of(named)
+    content: dict[str, Any] = {
+        "title": title or f"{name} on {data_name or f'{len(bags):,} bags'}",
+        "command": command,
+        "data_name": data_name,
+        "n_bags": len(bags),
+        "n_instances": bags.n_instances,
+        "paper_name": name,
+        "certificate": certificate(named),
+        "parameters": parameters(named, model),
+    }
     if getattr(named, "task", "classes") != "classes":
-        about = {"title": title, "command": command, "data_name": data_name}
-        return _report_values(model, named, bags, y, cv, callback or (lambda *_: None), about)
+        content |= value_content(model, bags, y, cv, tell)
+        return Report(render("values.html", content), content["numbers"])
     if len(named.classes_) > 2:
         label = named.classes_[-1] if pos_label is None else pos_label
         model = OneAgainstOthers(model, label)
-    tell = callback or (lambda *_: None)
     judgment = judge(model, bags, y, cv, tell)
     tell("Scoring instances", 0, 0)
     inner, seen = unwrap_model(model, bags)
@@ -92,14 +102,13 @@ def report(
     figures = {name: svg(figure) for name, figure in _draw(inner, seen, y, judgment, curves)}
     rows = BagRows(model, bags, judgment, images).all(tell)
     tell("Looking at the data", 0, 0)
-    added = compare_with_covariates(named, bags, y, cv, judgment)
-    content = _content(named, bags, y, judgment, curves[0]) | {
-        "added": added,
-        "parameters": parameters(named, getattr(model, "model", model)),
-        "title": title or f"{paper_name_of(named)} on {data_name or f'{len(bags):,} bags'}",
-        "data_name": data_name,
+    content |= _describe_rates(judgment, curves[0]) | {
+        "groups": judgment.of_groups(bags.groups),
+        "facts": data_facts(bags, y, judgment.positive),
+        "class_name": type(named).__name__,
+        "scores_instances": hasattr(named, "instance_decision_function"),
+        "added": compare_with_covariates(named, bags, y, cv, judgment),
         "figures": figures,
-        "command": command,
         "sites": _site_rows(model, bags, y, judgment, leave_sites_out),
         "leave_sites_out": leave_sites_out and judgment.n_folds,
         "guarantee": inner.discovery_guarantee() if is_calibrated(inner) else "",
@@ -107,24 +116,6 @@ def report(
         "columns": _columns(rows),
     }
     return Report(render("report.html", content), _numbers(content))
-
-
-def _report_values(
-    model: Any, named: Any, bags: Bags, y: Array, cv: Any, tell: Any, about: dict[str, Any]
-) -> Report:
-    """Make the page of a model of numbers, grades or times."""
-    content = value_content(model, bags, y, cv, tell)
-    data = about["data_name"] or f"{len(bags):,} bags"
-    content |= about | {
-        "title": about["title"] or f"{content['paper_name']} on {data}",
-        "figures": {name: svg(figure) for name, figure in content["figures"].items()},
-        "n_bags": len(bags),
-        "n_instances": bags.n_instances,
-        "certificate": certificate(named),
-        "parameters": parameters(named, model),
-    }
-    counts = {"n_bags": len(bags), "n_folds": content["n_folds"]}
-    return Report(render("values.html", content), counts | content["numbers"])
 
 
 def _numbers(content: dict[str, Any]) -> dict[str, Any]:
@@ -136,7 +127,8 @@ def _numbers(content: dict[str, Any]) -> dict[str, Any]:
     return counts | {name: [x["value"], x["low"], x["high"]] for name, x in rates.items()}
 
 
-def _content(model: Any, bags: Bags, y: Array, judgment: Judgment, roc: Any) -> dict[str, Any]:
+def _describe_rates(judgment: Judgment, roc: Curve) -> dict[str, Any]:
+    """Return rates and AUC with their intervals, and whether the threshold is a bad one."""
     proportions = judgment.proportions()
     rates = {name: found["value"] for name, found in proportions.items()}
     return {
@@ -144,14 +136,6 @@ def _content(model: Any, bags: Bags, y: Array, judgment: Judgment, roc: Any) -> 
         "proportions": proportions,
         "decisions": decides_badly({**rates, "auc": roc.value}),
         "auc": {"value": roc.value, "low": roc.interval[0], "high": roc.interval[1]},
-        "groups": judgment.of_groups(bags.groups),
-        "facts": data_facts(bags, y, judgment.positive),
-        "n_bags": len(bags),
-        "n_instances": bags.n_instances,
-        "paper_name": paper_name_of(model),
-        "class_name": type(model).__name__,
-        "certificate": certificate(model),
-        "scores_instances": hasattr(model, "instance_decision_function"),
     }
 
 

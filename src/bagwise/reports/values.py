@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.catalog import paper_name_of
 from bagwise.crossfit import fit_folds, folds
+from bagwise.crossfit.folds import number_folds
 from bagwise.estimators.discovery import LEVEL
 from bagwise.estimators.explanation import instance_names
 from bagwise.measures import NAMES, choose_landmarks, judge_predictions
 from bagwise.metrics import unwrap_model
 from bagwise.models.ordinal import number_grades
 from bagwise.plot._display import FAINT, NEGATIVE, POSITIVE, new_axes
+from bagwise.reports.rendering import svg
 from bagwise.times import Times, check_times, kaplan_meier
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _GROUPS = ("lowest third of the risks", "middle third", "highest third")
 
@@ -33,7 +37,8 @@ def value_content(
     moments = _landmarks(y) if inner.task == "times" else None
     metrics = judge_predictions(inner, bags, y, predicted, survival, moments, fold)
     n_folds = 0 if fold is None else int(fold.max()) + 1
-    figures = {
+    intervals = {name: list(value) for name, value in metrics.items()}
+    axes: dict[str, Axes] = {
         "numbers": lambda: _draw_numbers(bags, y, predicted),
         "grades": lambda: _draw_grades(inner, y, predicted),
         "times": lambda: _draw_times(y, predicted, survival),
@@ -43,11 +48,9 @@ def value_content(
         "task": inner.task,
         "how": folded if n_folds else "on bags that it had not seen",
         "metrics": [(_name(name), *(f"{v:.3g}" for v in value)) for name, value in metrics.items()],
-        "figures": figures,
+        "figures": {name: svg(ax.get_figure()) for name, ax in axes.items()},
         "rows": _rows(model, inner, bags, y, predicted),
-        "numbers": {name: list(value) for name, value in metrics.items()},
-        "n_folds": n_folds,
-        "paper_name": paper_name_of(inner),
+        "numbers": {"n_bags": len(bags), "n_folds": n_folds} | intervals,
     }
 
 
@@ -75,10 +78,9 @@ def _predict(
     splits = folds(bags, y, cv, 0, ordered=task != "grades")
     tell("Fitting folds", 0, len(splits))
     parts = fit_folds(clone(model), bags, y, None, splits, judge)
-    predicted, survival = (list(part) for part in zip(*parts, strict=True))
+    predicted, survival = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.argsort(np.concatenate([test for _, test in splits]))
-    fold = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
-    return np.concatenate(predicted)[order], np.concatenate(survival)[order], fold[order]
+    return predicted[order], survival[order], number_folds(splits)
 
 
 def _landmarks(y: Array) -> Array:
@@ -89,7 +91,7 @@ def _landmarks(y: Array) -> Array:
 # Figures ------------------------------------------------------------------------------------------
 
 
-def _draw_numbers(bags: Bags, y: Array, predicted: Array) -> dict[str, Any]:
+def _draw_numbers(bags: Bags, y: Array, predicted: Array) -> dict[str, Axes]:
     errors = y - predicted
     band = float(np.quantile(np.abs(errors), 1 - LEVEL))
     ends = np.array([min(y.min(), predicted.min()), max(y.max(), predicted.max())])
@@ -103,11 +105,10 @@ def _draw_numbers(bags: Bags, y: Array, predicted: Array) -> dict[str, Any]:
     residuals.set(xlabel="predicted", ylabel="true minus predicted")
     sizes.plot(bags.sizes, np.abs(errors), ".", color=NEGATIVE)
     sizes.set(xlabel="instances in the bag", ylabel="absolute error")
-    shown = {"predicted against true": against, "residuals": residuals, "error by size": sizes}
-    return {name: ax.get_figure() for name, ax in shown.items()}
+    return {"predicted against true": against, "residuals": residuals, "error by size": sizes}
 
 
-def _draw_grades(inner: Any, y: Array, predicted: Array) -> dict[str, Any]:
+def _draw_grades(inner: Any, y: Array, predicted: Array) -> dict[str, Axes]:
     grades = inner.classes_.tolist()
     counts = np.array([[np.sum((y == a) & (predicted == b)) for b in grades] for a in grades])
     ax = new_axes()
@@ -120,10 +121,10 @@ def _draw_grades(inner: Any, y: Array, predicted: Array) -> dict[str, Any]:
     ax.set_xticks(ticks, map(str, grades))
     ax.set_yticks(ticks, map(str, grades))
     ax.set(xlabel="predicted grade", ylabel="true grade")
-    return {"bags by true and predicted grade": ax.get_figure()}
+    return {"bags by true and predicted grade": ax}
 
 
-def _draw_times(y: Array, risk: Array, survival: Array) -> dict[str, Any]:
+def _draw_times(y: Array, risk: Array, survival: Array) -> dict[str, Axes]:
     """Draw Kaplan-Meier's curves of three groups of risk, and predicted against true events."""
     times, ax, calibration = check_times(y), new_axes(), new_axes()
     group = np.searchsorted(np.quantile(risk, [1 / 3, 2 / 3]), risk)
@@ -149,8 +150,7 @@ def _draw_times(y: Array, risk: Array, survival: Array) -> dict[str, Any]:
     ax.legend(fontsize="small", loc="upper right")
     shown = [f"{moments[m]:.3g}" for m in choose_landmarks(np.arange(len(moments)))]
     calibration.set(xlabel=f"predicted share of events by {', '.join(shown)}", ylabel="true share")
-    figures = {"survival by risk": ax, "calibration by thirds of the risks": calibration}
-    return {name: of.get_figure() for name, of in figures.items()}
+    return {"survival by risk": ax, "calibration by thirds of the risks": calibration}
 
 
 def _count_at_risk(times: Times, group: Array, t: float) -> str:

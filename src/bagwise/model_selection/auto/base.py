@@ -22,7 +22,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import rank_cost
 from bagwise.crossfit import folds
-from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_units
+from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_folds, number_units
 from bagwise.crossfit.scores import bag_scores
 from bagwise.errors import Parameter
 from bagwise.estimators.covariates import covariate_columns, learn_kinds
@@ -250,7 +250,7 @@ class AutoModel(BagScores):
             truth,
             weight,
         )
-        fold = track.fold_numbers()[seen]
+        fold = number_folds(track.splits)[seen]
         nested = cross_fit(*given, fold, self._ensemble) if furthest > 1 else self._held_out[0]
         of_names = dict(zip(self.names_, self.weights_.tolist(), strict=True))
         own = self._user_scores(nested), seen
@@ -287,7 +287,7 @@ class AutoModel(BagScores):
         groups = None if track.bags.groups is None else track.bags.groups[bags]
         classes = np.unique(track.y) if self.task == "classes" else np.empty(0)
         sample = Sample(track.y[bags], classes, len(track.splits), groups, task=self.task)
-        found = estimate(self._metric, sample, [scores], [track.fold_numbers()[bags]])
+        found = estimate(self._metric, sample, [scores], [number_folds(track.splits)[bags]])
         return {self._metric: found.value, "low": found.low, "high": found.high}
 
     @property

@@ -116,13 +116,6 @@ class Track:
         trial.warned += [str(message_of(warning.message)) for warning in caught]
         return unwatch(model)
 
-    def fold_numbers(self) -> Array:
-        """Return the fold that holds out each bag."""
-        number = np.empty(len(self.bags), dtype=int)
-        for fold, (_, test) in enumerate(self.splits):
-            number[test] = fold
-        return number
-
 
 # What cells of a fold share -----------------------------------------------------------------------
 
