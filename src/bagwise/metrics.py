@@ -209,36 +209,11 @@ def _share(y: Array, predicted: Array, label: Any) -> float | None:
     return float(np.mean(predicted[of_class] == label)) if of_class.any() else None
 
 
-def _towards(positive: Any, scores: Array, classes: Array) -> Array:
-    """Return the scores of two classes towards the positive one."""
+def _average_precision(y: Array, scores: Array, classes: Array, positive: Any) -> float | None:
     if scores.ndim != 1:
         raise ValueError(f"This metric needs two classes, there are {len(classes)}.")
-    return scores if positive == classes[1] else -scores
-
-
-def _average_precision(y: Array, scores: Array, classes: Array, positive: Any) -> float | None:
-    truth = y == positive
-    toward = _towards(positive, scores, classes)
+    truth, toward = y == positive, scores if positive == classes[1] else -scores
     return float(average_precision_score(truth, toward)) if truth.any() else None
-
-
-_Measure = Callable[[Array, Array, Array, Any], float | None]
-_BAG: dict[str, _Measure] = {
-    "accuracy": lambda y, s, classes, _: float(accuracy_score(y, labels_of(s, classes))),
-    "balanced_accuracy": lambda y, s, classes, _: _balanced_accuracy(y, labels_of(s, classes)),
-    "auc": lambda y, s, classes, _: _auc(y, s, classes),
-    "f1": lambda y, s, classes, positive: _f1(y, labels_of(s, classes), classes, positive),
-}
-_OF_POSITIVES: dict[str, _Measure] = {
-    "average_precision": _average_precision,
-    "sensitivity": lambda y, s, classes, positive: _share(y, labels_of(s, classes), positive),
-    "specificity": lambda y, s, classes, positive: _share(
-        y, labels_of(s, classes), classes[classes != positive][0]
-    ),
-}
-MEASURES = (*_BAG, *_OF_POSITIVES)
-# One bag does not define these: where test parts are single bags, their scores are pooled first.
-POOLED = ("balanced_accuracy", "auc", "f1")
 
 
 def _balanced_accuracy(y: Array, predicted: Array) -> float:
@@ -246,11 +221,15 @@ def _balanced_accuracy(y: Array, predicted: Array) -> float:
     return float(np.mean([np.mean(predicted[y == label] == label) for label in np.unique(y)]))
 
 
+_OF_ANY = ("accuracy", "balanced_accuracy", "auc", "f1")  # number of classes
+MEASURES = (*_OF_ANY, "average_precision", "sensitivity", "specificity")
+
+
 def bag_measures(
     y: Array,
     scores: Array,
     classes: Array,
-    only: tuple[str, ...] = tuple(_BAG),
+    only: tuple[str, ...] = _OF_ANY,
     positive: Any = None,
 ) -> dict[str, float | None]:
     """Return the metrics that the scores of bags define.
@@ -281,12 +260,21 @@ def bag_measures(
     >>> bag_measures(y, scores, np.array([0, 1]), only=("accuracy", "auc"))
     {'accuracy': 0.75, 'auc': 1.0}
     """
-    known = _BAG | _OF_POSITIVES
-    unknown = next((name for name in only if name not in known), None)
+    unknown = next((name for name in only if name not in MEASURES), None)
     if unknown is not None:
-        raise ValueError(f"There is no metric {unknown!r}. {suggestion(unknown, known)}")
+        raise ValueError(f"There is no metric {unknown!r}. {suggestion(unknown, MEASURES)}")
     positive = classes[1] if positive is None else positive
-    return {name: known[name](y, scores, classes, positive) for name in only}
+    predicted = labels_of(scores, classes)
+    measures: dict[str, Callable[[], float | None]] = {
+        "accuracy": lambda: float(accuracy_score(y, predicted)),
+        "balanced_accuracy": lambda: _balanced_accuracy(y, predicted),
+        "auc": lambda: _auc(y, scores, classes),
+        "f1": lambda: _f1(y, predicted, classes, positive),
+        "average_precision": lambda: _average_precision(y, scores, classes, positive),
+        "sensitivity": lambda: _share(y, predicted, positive),
+        "specificity": lambda: _share(y, predicted, classes[classes != positive][0]),
+    }
+    return {name: measures[name]() for name in only}
 
 
 @_scores(bags="The test bags, of both classes.")

@@ -40,6 +40,12 @@ class Protocol:
         """What the labels are: the metric says it."""
         return task_of(self.metric)
 
+    @property
+    def inside(self) -> dict[str, Any]:
+        """The settings of searches within training parts."""
+        names = ("metric", "scale", "impute", "random_state")
+        return {"cv": self.inner_cv} | {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True)
 class NestedCell:
@@ -106,23 +112,9 @@ class OuterFolds:
         if rules.task != "classes" and len(points) == len(scales) == 1:
             choices = [Choice(points[0], 0.0, 0.0, *scales)]  # nothing to choose
         else:
-            choices = self._search(plain, points, part, y)
+            calibrate = rules.task == "classes"
+            choices = search(plain, points, part, y, calibrate=calibrate, **rules.inside)
         best = max(choices, key=lambda choice: choice.value)
         scaler = scalings(part, best.scale, impute=rules.impute)[best.scale]
         fitted = with_scaler(plain.set_params(**best.point), scaler).fit(part, y)
         return best, bag_scores(fitted, held_out) - best.threshold
-
-    def _search(self, model: Any, points: list[Any], bags: Bags, y: Array) -> list[Choice]:
-        rules = self.protocol
-        return search(
-            model,
-            points,
-            bags,
-            y,
-            cv=rules.inner_cv,
-            metric=rules.metric,
-            calibrate=rules.task == "classes",
-            scale=rules.scale,
-            impute=rules.impute,
-            random_state=rules.random_state,
-        )
