@@ -117,6 +117,7 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("MarkovNetworkClassifier", "tree"): _TIES,
     ("MarkovNetworkClassifier", "validation_fraction"): _EARLY,
     ("check_bag_estimator", "on_fail"): "All failures are raised together, in an ExceptionGroup.",
+    ("heatmap", "limits"): "The ends of the colors are the 1 % quantile and the highest of scores.",
     ("image_bags", "columns"): "Every bag is one row of images.",
     ("image_bags", "truth"): "Use bags.replace(instance_labels=...).",
     ("load_webkb", "context"): _WEBKB,
@@ -133,6 +134,7 @@ _LOWER = "For a lower minimum use more starts (n_init), or an annealed SVM."
 METHODS: dict[tuple[str, str], str] = {  # by (class, method)
     ("ConformalBagClassifier", "key_instance_sets"): "Use calibrate_instances and discover of the "
     "classifier, which need no labels of instances.",
+    ("CrossValidation", "values"): "Use [fold[metric] for fold in result.folds].",
     ("Graph", "from_networkx"): "Use Graph.from_sparse(networkx.to_scipy_sparse_array(graph), "
     "ids=list(graph), directed=graph.is_directed()).",
     ("LabelSVC", "global_bound"): _LOWER,

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import check_scoring, roc_auc_score
 
+from bagwise._removed import mark_removed_methods
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import fit_folds, folds, in_order, out_of_fold_scores
@@ -44,28 +45,12 @@ class CrossValidation:
     --------
     >>> from bagwise.model_selection import CrossValidation
     >>> result = CrossValidation([{"auc": 0.75}, {"auc": 1.0}, {"auc": float("nan")}], [])
-    >>> result.values("auc"), result.summary()
-    (array([0.75, 1.  ]), {'auc': {'mean': 0.875, 'error': 0.125}})
+    >>> result.summary()
+    {'auc': {'mean': 0.875, 'error': 0.125}}
     """
 
     folds: list[dict[str, float]]
     warned: list[str]
-
-    def values(self, metric: str) -> Array:
-        """Return a metric's values, without those of folds that do not define it.
-
-        Parameters
-        ----------
-        metric : str
-            Its name.
-
-        Returns
-        -------
-        ndarray of shape (n_folds,)
-            At most one value per fold.
-        """
-        given = np.array([fold.get(metric, np.nan) for fold in self.folds], dtype=float)
-        return given[np.isfinite(given)]
 
     def summary(self) -> dict[str, dict[str, float | None]]:
         """Return the mean over folds of each metric, and its standard error.
@@ -77,13 +62,17 @@ class CrossValidation:
         """
         summary: dict[str, dict[str, float | None]] = {}
         for name in dict.fromkeys(name for fold in self.folds for name in fold):
-            values = self.values(name)
+            given = np.array([fold.get(name, np.nan) for fold in self.folds], dtype=float)
+            values = given[np.isfinite(given)]  # not all folds may define it
             several = len(values) > 1
             summary[name] = {
                 "mean": float(values.mean()) if len(values) else None,
                 "error": float(values.std(ddof=1) / np.sqrt(len(values))) if several else None,
             }
         return summary
+
+
+mark_removed_methods(CrossValidation)
 
 
 def cross_validate_bags(

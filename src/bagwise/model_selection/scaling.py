@@ -88,9 +88,8 @@ def _imputer(impute: str | None) -> Any:
         return None
     if impute not in IMPUTES:
         raise ValueError(f"There is no imputation {impute!r}. {suggestion(impute, IMPUTES)}")
-    how: dict[str, Any] = {"strategy": impute}
-    if impute == "zero":
-        how = {"strategy": "constant", "fill_value": 0.0}
+    zero: dict[str, Any] = {"strategy": "constant", "fill_value": 0.0}
+    how = zero if impute == "zero" else {"strategy": impute}
     # A feature without any value becomes 0 instead of a missing column.
     return SimpleImputer(keep_empty_features=True, **how)
 

@@ -36,7 +36,6 @@ _CLEAR = 0.85  # transparency at p = 1: the outline of the tissue is still seen 
     image=("array of shape (h, w, 3), str or Path", "A thumbnail of the slide, drawn below."),
     downsample="Units of ``coords`` per pixel of the image. None: all patches just fit into it.",
     microns_per_pixel="Length of a unit of ``coords``; the scale bar is in units when None.",
-    limits=("(float, float)", "Scores at the ends of the colors; of all ``scores`` when None."),
     title="Title; the id of the bag when None.",
 )
 def heatmap(
@@ -51,7 +50,6 @@ def heatmap(
     image: Any = None,
     downsample: float | None = None,
     microns_per_pixel: float | None = None,
-    limits: tuple[float, float] | None = None,
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
@@ -78,7 +76,7 @@ def heatmap(
     if image is not None and parts:
         what = "has several parts, and an image shows one: draw the bags of bags.split()"
         raise ValueError(f"{name_of(bags.ids, number)} {what}.")
-    cmap, norm = color_scale(None if level is not None else limits or color_limits(scores))
+    cmap, norm = color_scale(None if level is not None else color_limits(scores))
     if level is None:
         ticks = [norm.vmin, norm.vmin / 2, 0.0, norm.vmax / 2, norm.vmax]
         best, text = np.argsort(-own, kind="stable")[:top], meaning
