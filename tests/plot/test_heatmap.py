@@ -53,12 +53,9 @@ def test_white_is_zero_and_bags_share_their_colors(slides):
     one, other = (squares_of(heatmap(bags, scores, i))[0] for i in (0, 2))
     assert one.norm(0.0) == 0.5
     assert (one.norm.vmin, one.norm.vmax) == (other.norm.vmin, other.norm.vmax)
-
-
-@pytest.mark.parametrize("scores", [[-3.0, -1.0], [1.0, 2.0], [0.0, 0.0]])
-def test_zero_lies_between_the_limits_of_any_scores(scores):
-    low, high = color_limits(np.array(scores))
-    assert low < 0 < high
+    for given in ([-3.0, -1.0], [1.0, 2.0], [0.0, 0.0]):
+        low, high = color_limits(np.array(given))
+        assert low < 0 < high
 
 
 def test_the_picture_lies_below_at_its_size(slides):
@@ -66,11 +63,9 @@ def test_the_picture_lies_below_at_its_size(slides):
     figure = heatmap(bags, scores, 0, image=np.zeros((50, 40, 3)), downsample=100.0)
     assert figure.axes[0].images[0].get_extent() == [0, 4000, 5000, 0]
     figure = heatmap(bags, scores, 0, image=np.zeros((50, 40, 3)))
-    right, bottom = bags.coords[: bags.offsets[1]].max(axis=0) + 256
     _, wide, tall, _ = figure.axes[0].images[0].get_extent()
-    assert (wide == pytest.approx(right)) or (tall == pytest.approx(bottom))
-    assert wide >= right - 1e-6
-    assert tall >= bottom - 1e-6
+    room = [wide, tall] - (bags.coords[: bags.offsets[1]].max(axis=0) + 256)
+    assert room.min() == pytest.approx(0, abs=1e-6)  # it just holds the patches
 
 
 def test_the_scale_bar_is_round(slides):

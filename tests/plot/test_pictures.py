@@ -74,9 +74,15 @@ def bags() -> Bags:
     return Bags(X, [0, 3, 4, 6], instance_labels=LABELS, ids=["a", "b", "c"])
 
 
-def corner(image) -> tuple[float, float]:
-    left, _, _, top = image.get_extent()
-    return left, top
+def corners_of(figure) -> list[tuple[float, float]]:
+    """Return the upper left corner of every image."""
+    extents = [image.get_extent() for image in figure.axes[0].images]
+    return [(left, top) for left, _, _, top in extents]
+
+
+def ink_of(figure) -> np.ndarray:
+    """Return how dark the pixels of every image are."""
+    return np.array([image.get_array()[..., 3].ravel() for image in figure.axes[0].images])
 
 
 def patches(figure, label: str) -> list[tuple[float, float]]:
@@ -87,50 +93,39 @@ def patches(figure, label: str) -> list[tuple[float, float]]:
     return [patch.get_xy() for patch in alike]
 
 
-def test_every_instance_is_drawn_with_its_own_pixels(bags):
+def test_a_bag_is_a_row_and_every_instance_has_its_own_pixels(bags):
     figure = image_bags(bags, (3, 4))
-    images = figure.axes[0].images
-    assert len(images) == 6
-    drawn = np.array([np.asarray(image.get_array())[..., 3].ravel() for image in images])
-    ink = (bags.X - bags.X.min()) / (bags.X.max() - bags.X.min())
-    np.testing.assert_allclose(drawn, ink)
-
-
-def test_a_bag_is_a_row(bags):
-    corners = [corner(image) for image in image_bags(bags, (3, 4)).axes[0].images]
+    np.testing.assert_allclose(ink_of(figure), (bags.X - bags.X.min()) / np.ptp(bags.X))
+    corners = corners_of(figure)
     tops = [top for _, top in corners]
     assert tops[0] == tops[1] == tops[2] < tops[3] < tops[4] == tops[5]
     assert [left for left, _ in corners[:3]] == pytest.approx([0, 1.12, 2.24])
     assert corners[3][0] == corners[4][0] == 0
+    np.testing.assert_allclose(ink_of(image_bags(Bags(sp.csr_array(np.eye(4)), [0, 4]))), np.eye(4))
+    assert not ink_of(image_bags([np.zeros((2, 9)), np.zeros((1, 9))])).any()
 
 
 def test_marks_lie_on_the_instances_they_name(bags):
     figure = image_bags(bags, (3, 4), chosen=[2, -1, 0])
-    corners = [corner(image) for image in figure.axes[0].images]
+    corners = corners_of(figure)
     assert patches(figure, "the model's choice") == [corners[2], corners[4]]
     assert patches(figure, "true witness") == [corners[i] for i in np.flatnonzero(LABELS)]
 
 
-def test_the_legend_names_only_what_is_shown(bags):
-    def legend(**marks):
-        found = image_bags(marks.pop("bags", bags), (3, 4), **marks).axes[0].get_legend()
-        return None if found is None else [text.get_text() for text in found.get_texts()]
-
-    plain = bags.replace(instance_labels=None)
-    assert legend(chosen=[0, 0, 0]) == ["true witness", "the model's choice"]
-    assert legend() == ["true witness"]
-    assert legend(bags=plain, chosen=[0, 0, 0]) == ["the model's choice"]
-    assert legend(bags=plain) is None
-    assert legend(bags=plain, chosen=[-1, -1, -1]) is None
-
-
-def test_lists_sparse_and_blank_images_are_drawn(tmp_path):
-    blank = [np.zeros((2, 9)), np.zeros((1, 9))]
-    image_bags(blank).savefig(tmp_path / "blank.png")
-    sparse = Bags(sp.csr_array(np.eye(4)), [0, 4])
-    figure = image_bags(sparse)
-    drawn = [np.asarray(image.get_array())[..., 3].ravel() for image in figure.axes[0].images]
-    np.testing.assert_allclose(drawn, np.eye(4))
+@pytest.mark.parametrize(
+    ("labels", "chosen", "named"),
+    [
+        (LABELS, [0, 0, 0], ["true witness", "the model's choice"]),
+        (LABELS, None, ["true witness"]),
+        (None, [0, 0, 0], ["the model's choice"]),
+        (None, None, None),
+        (None, [-1, -1, -1], None),
+    ],
+)
+def test_the_legend_names_only_what_is_shown(bags, labels, chosen, named):
+    figure = image_bags(bags.replace(instance_labels=labels), (3, 4), chosen=chosen)
+    legend = figure.axes[0].get_legend()
+    assert (legend and [text.get_text() for text in legend.get_texts()]) == named
 
 
 @pytest.mark.parametrize(
