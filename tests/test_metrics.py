@@ -18,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 from bagwise import Bags, InstanceSVC, PerInstance, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.metrics import (
-    MEASURES,
     auc_bounds,
     bag_measures,
     bag_report,
@@ -119,24 +118,6 @@ def test_report_of_both_classes_and_of_one(problem):
     assert report["balanced_accuracy"] == report["accuracy"]
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_measures_of_scores_are_those_of_scikit_learn(n_classes):
-    rng = np.random.default_rng(0)
-    y = np.arange(30) % n_classes
-    scores = rng.normal(size=30) + y if n_classes == 2 else rng.normal(size=(30, 3))
-    classes = np.arange(n_classes)
-    predicted = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
-    average = "binary" if n_classes == 2 else "macro"
-    expected = {
-        "accuracy": accuracy_score(y, predicted),
-        "balanced_accuracy": balanced_accuracy_score(y, predicted),
-        "f1": f1_score(y, predicted, average=average),
-    }
-    found = bag_measures(y, scores, classes)
-    assert expected == pytest.approx({name: found[name] for name in expected})
-    assert bag_measures(y[::n_classes], scores[::n_classes], classes)["auc"] is None
-
-
 def test_report_of_three_classes():
     bags, y = planted_bags(3, n_bags=30)
     model = InstanceSVC().fit(bags, y)
@@ -167,19 +148,26 @@ def test_named_errors(problem):
 # Metrics of the positive class, intervals ---------------------------------------------------------
 
 
-def test_measures_are_those_of_scikit_learn_for_either_positive_class():
-    rng = np.random.default_rng(0)
-    y, scores = np.array(["mut", "wt"])[rng.integers(0, 2, 60)], rng.normal(size=60)
-    classes = np.array(["mut", "wt"])
-    predicted = classes[(scores > 0).astype(int)]
-    for positive, sign in (("wt", 1), ("mut", -1)):
-        found = bag_measures(y, scores, classes, MEASURES, positive)
-        truth = y == positive
-        assert found["f1"] == pytest.approx(f1_score(y, predicted, pos_label=positive))
-        precision = average_precision_score(truth, sign * scores)
-        assert found["average_precision"] == pytest.approx(precision)
-        assert found["sensitivity"] == pytest.approx(recall_score(y, predicted, pos_label=positive))
-        assert found["specificity"] == np.mean(predicted[~truth] != positive)
+@pytest.mark.parametrize(("n_classes", "positive"), [(2, "a"), (2, "b"), (3, None)])
+def test_measures_of_scores_are_those_of_scikit_learn(n_classes, positive):
+    rng, classes = np.random.default_rng(0), np.array(["a", "b", "c"][:n_classes])
+    y = classes[rng.integers(0, n_classes, 60)]
+    scores = rng.normal(size=60 if n_classes == 2 else (60, 3))
+    predicted = classes[1 * (scores > 0) if n_classes == 2 else scores.argmax(axis=1)]
+    average = {"average": "macro"} if positive is None else {"pos_label": positive}
+    expected = {
+        "accuracy": accuracy_score(y, predicted),
+        "balanced_accuracy": balanced_accuracy_score(y, predicted),
+        "f1": f1_score(y, predicted, **average),
+    }
+    if positive is not None:
+        truth, sign = y == positive, 1 if positive == "b" else -1
+        expected["average_precision"] = average_precision_score(truth, sign * scores)
+        expected["sensitivity"] = recall_score(y, predicted, pos_label=positive)
+        expected["specificity"] = np.mean(predicted[~truth] != positive)
+    assert bag_measures(y, scores, classes, tuple(expected), positive) == pytest.approx(expected)
+    rows = y == "a"
+    assert bag_measures(y[rows], scores[rows], classes)["auc"] is None
 
 
 def test_measures_of_one_class_and_unknown_names():

@@ -102,12 +102,9 @@ def test_the_class_with_the_witnesses_is_found_wherever_it_is_in_the_alphabet(la
     assert str(choice).startswith(f"{labels[1]} is taken as the positive class")
 
 
-def test_a_model_that_treats_both_alike_takes_the_second_and_says_so():
+def test_a_model_that_treats_two_classes_alike_takes_the_second_and_says_so():
     choice = choose_positive(MeanSVC(kernel="linear"), BAGS, np.array(["b", "a"])[Y])
     assert choice.label == "b"
     assert "both do equally well" in str(choice)
-
-
-def test_three_classes_have_no_positive_one():
     with pytest.raises(ValueError, match="there are 3 classes"):
         choose_positive(MeanSVC(), BAGS, np.arange(60) % 3)
