@@ -77,20 +77,11 @@ def test_key_stability_is_high_where_witnesses_are_clear_and_low_where_there_are
     assert np.array_equal(again.key_instances, found.key_instances)
 
 
-def test_key_stability_draws_groups_together(monkeypatch):
+def test_draws_keep_groups_together_and_every_class():
     bags, y = planted_bags(n_bags=12)
-    bags = bags.replace(groups=np.arange(12) // 2)
-    seen, plain = [], inspection.fit_weighted
-
-    def watched(model, part, labels, weight):
-        seen.append((part.groups, weight))
-        return plain(model, part, labels, weight)
-
-    monkeypatch.setattr(inspection, "fit_weighted", watched)
-    model = WitnessSVC(kernel="linear").fit(bags, y)
-    inspection.key_stability(model, bags, y, n_bootstrap=4)
-    assert len(seen) == 4
-    for groups, weight in seen:
-        for group in np.unique(groups):
-            assert len(set(weight[groups == group])) == 1
-            assert np.count_nonzero(groups == group) == 2
+    groups, rng = np.arange(12) // 2, np.random.RandomState(0)
+    for _ in range(4):
+        weight = inspection._draw_weights(bags.replace(groups=groups), y, rng)
+        np.testing.assert_array_equal(weight[::2], weight[1::2])
+        assert weight.sum() == 12
+        assert set(y[weight > 0]) == {0, 1}

@@ -171,13 +171,10 @@ def test_a_balanced_threshold_has_the_best_balanced_accuracy():
     assert accurate > found  # few bags are positive
 
 
-def test_chance_falls_below_the_bound_once_in_twenty_times():
+def test_chance_falls_below_the_bound_once_in_twenty_times_and_more_bags_prove_more():
     rng = np.random.default_rng(0)
     aucs = [np.mean(s[:20, None] > s[20:]) for s in rng.random((2000, 60))]
     assert 0.03 < np.mean(np.array(aucs) < lowest_by_chance(20, 40)) < 0.07
-
-
-def test_more_bags_prove_more():
     assert below_chance(0.45, 30, 30) is None
     assert "is 0.40, significantly below 0.5" in below_chance(0.4, 300, 300)
     assert below_chance(0.0, 0, 10) is None  # one class: no AUC
@@ -201,9 +198,6 @@ def test_a_model_that_ranks_unseen_bags_the_wrong_way_around_warns():
     bags, y = [p[None] for p in points], np.tile([0, 1], 20)
     with pytest.warns(BelowChanceWarning):
         WitnessSVC(threshold="calibrated", calibration_cv=20, C=100.0, gamma=1.0).fit(bags, y)
-
-
-def test_a_model_with_signal_is_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error", BelowChanceWarning)
         bags, y = make_gaussian_bags(40, 3, shift=4.0)
