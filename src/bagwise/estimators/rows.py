@@ -45,7 +45,6 @@ from bagwise.estimators.task import (
     keep_solutions,
     keep_support,
     kernel_columns,
-    prepare_squared,
     score_instances,
     stack_models,
     take_columns,
@@ -297,8 +296,9 @@ class MarginClassifier(RowsClassifier):
         return replace(super().__bag_tags__(), tolerance=tolerance)
 
     def _prepare(self, design: Design, row_weight: Array) -> None:
-        if self._prepares_kernel and not design.passed:
-            prepare_squared(design, self.loss, row_weight)
+        helps = self._prepares_kernel and self.loss == "squared_hinge"
+        if helps and not (design.passed or design.prepared):
+            design.prepare(2 * row_weight)  # for both labels of every row
 
     def _loss(self) -> Loss:
         return LOSSES[self.loss]

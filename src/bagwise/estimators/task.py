@@ -162,12 +162,6 @@ def lift(task: Task, combinations: Any, solution: Solution) -> Solution:
     return replace(solution, coef=coef, scores=scores, dual=combinations.T @ solution.dual)
 
 
-def prepare_squared(design: Design, loss: str, row_weight: Array) -> None:
-    """Prepare a design for squared hinges with these weights on both labels of every row."""
-    if loss == "squared_hinge" and not design.prepared:
-        design.prepare(2 * row_weight)
-
-
 def as_given(fit: Run, design: Design | Rows) -> Run:
     """Express a solution in the features, or in the kernel values, as they were given."""
     coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
