@@ -137,23 +137,18 @@ class BagPipeline(PointsThrough, Pipeline):
         return super().fit(X, y, **params)
 
 
+@answers(
+    *("pandas.DataFrame", "One row per instance, as the model's own ``explain`` returns."),
+    model=(
+        "BagClassifier, Pipeline or search",
+        "Fitted. A plain scikit-learn ``Pipeline`` may end in a bag classifier, or in a classifier "
+        "of what `BagStatistics` computes.",
+    ),
+    bags="The bags to explain.",
+    n_features="Maximum number of features named per instance.",
+)
 def explain(model: Any, bags: Any, *, n_features: int = N_FEATURES) -> Any:
     """Return the explanation of a model, of a search or of any scikit-learn pipeline.
-
-    Parameters
-    ----------
-    model : BagClassifier, Pipeline or search
-        Fitted. A plain scikit-learn ``Pipeline`` may end in a bag classifier, or in a classifier
-        of what `BagStatistics` computes.
-    bags : Bags, or anything check_bags takes
-        The bags to explain.
-    n_features : int, default=3
-        Maximum number of features named per instance.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per instance, as the model's own ``explain`` returns.
 
     Examples
     --------
