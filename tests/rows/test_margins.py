@@ -12,7 +12,6 @@ from bagwise.bags.segments import Segments
 from bagwise.rows import Assignment, Place, Rows, host
 from bagwise.rows._fused import scout, weigh as weigh_compiled
 from bagwise.rows.host import HostBlock
-from bagwise.rows.looks import Known
 from bagwise.rows.margins import HALVINGS, Margins, Scout, Seen, named, scout_rows, weigh_rows
 from bagwise.tolerances import DECIDED
 from rows.planted import label, plant
@@ -84,7 +83,7 @@ def test_compiled_loops_are_those_of_the_reference(rule, since):
     if since:
         known = np.random.default_rng(3).choice([-1, 0, 0, 0, 0, 1], bags.n_instances)
         labels = replace(labels, known=known)
-    block, known = HostBlock(bags.X, bags.sizes), Known.of(np, bags.sizes, labels, np.asarray)
+    block, known = HostBlock(bags.X, bags.sizes), labels.know(np, bags.sizes, np.asarray)
     p, q = Assignment(rule, there, T), Assignment(rule, here, 2 * T)
     look = Margins(here, p, labels, (there, q) if since and not rule.merges else None)
     seen = Seen(block, known, look)

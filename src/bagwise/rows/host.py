@@ -42,7 +42,6 @@ class HostBlock:
     """Some rows of whole bags as an array."""
 
     xp: Any = np
-    coarse = False  # whether products have fewer digits than the rows
 
     def __init__(self, rows: Array, sizes: Array) -> None:
         self.rows, self.sizes, self.memo = rows, sizes, Memo()

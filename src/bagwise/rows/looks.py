@@ -68,7 +68,20 @@ class Labels:
 
     def know(self, xp: Any, sizes: Array, up: Any) -> Any:
         """Return what a block with these labels knows; ``up`` brings arrays to its rows."""
-        return Known.of(xp, sizes, self, up)
+        inside = self.positive & (self.weight > 0)
+        rows, weight = np.flatnonzero(np.repeat(inside, sizes)), np.repeat(self.weight, sizes)
+        fraction = None if self.fraction is None else up(self.fraction[inside])
+        given, known = (
+            None if values is None else up(values[rows]) for values in (self.given, self.known)
+        )
+        return Known(
+            weight=up(weight),
+            inside=up(rows),
+            bags=Segments(xp, up(sizes[inside])),
+            within=up(weight[rows]),
+            shares=up(self.weight[inside] / self.C),
+            facts=Facts(fraction, given, known),
+        )
 
 
 @dataclass(frozen=True)
@@ -81,25 +94,6 @@ class Known:
     within: Any  # weights of their rows
     shares: Any  # weights of the bags, without C
     facts: Facts = NO_FACTS
-
-    @classmethod
-    def of(cls, xp: Any, sizes: Array, labels: Labels, up: Any) -> Known:
-        """Return what a block knows; ``up`` brings arrays to where its rows are."""
-        inside = labels.positive & (labels.weight > 0)
-        rows = np.flatnonzero(np.repeat(inside, sizes))
-        weight, positive = np.repeat(labels.weight, sizes), up(rows)
-        fraction = None if labels.fraction is None else up(labels.fraction[inside])
-        given, known = (
-            None if values is None else up(values[rows]) for values in (labels.given, labels.known)
-        )
-        return cls(
-            weight=up(weight),
-            inside=positive,
-            bags=Segments(xp, up(sizes[inside])),
-            within=up(weight[rows]),
-            shares=up(labels.weight[inside] / labels.C),
-            facts=Facts(fraction, given, known),
-        )
 
     def merge(self, others: Any, join: Any) -> Known:
         """Return what is known if every positive bag is one row, before the ``others``."""
