@@ -38,7 +38,6 @@ def test_rows_of_positive_bags(sizes):
     assert task.positive_rows.tolist() == inside
     assert np.flatnonzero(task.in_positive).tolist() == inside
     assert np.diff(task.positive_offsets).tolist() == sizes[::2]
-    np.testing.assert_allclose(task.positive_bag_weight, bag_weight[::2], rtol=1e-12)
     values = np.arange(1.0, len(inside) + 1)
     spread = task.spread(values)
     np.testing.assert_array_equal(spread[inside], values)

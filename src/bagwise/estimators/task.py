@@ -96,11 +96,6 @@ class Task:
         """The assignment in which instances have their own label if known, else their bag's."""
         return self.spread(self.facts().overrule(np, np.ones(len(self.positive_rows))))
 
-    @cached_property
-    def positive_bag_weight(self) -> Array:
-        """Weight of each positive bag, without C."""
-        return self.bag_weight[self.positive] / self.C
-
     def spread(self, of_positive_bags: Array) -> Array:
         """Place one value per instance of positive bags among zeros for all instances."""
         values = np.zeros(len(self.weight))

@@ -217,7 +217,7 @@ class Vectors:
         self.task, self.softening = task, softening
         self.coldest, self.max_steps = coldest, max_steps
         self.bags, self.facts = Segments.of_offsets(task.positive_offsets), task.facts(fraction)
-        self.weight = task.positive_bag_weight
+        self.weight = task.bag_weight[task.positive] / task.C
         self.n_instances = float(self.weight @ self.bags.sizes)
 
     def problem(self, p: Array) -> Problem:
