@@ -33,7 +33,7 @@ def parts(sizes):
 
 @given(drawn_sizes)
 def test_rows_of_positive_bags(sizes):
-    task, _, bag_weight = make_task(sizes)
+    task, _, _ = make_task(sizes)
     inside = [k for bag in parts(sizes)[::2] for k in bag]
     assert task.positive_rows.tolist() == inside
     assert np.flatnonzero(task.in_positive).tolist() == inside
