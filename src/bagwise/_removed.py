@@ -129,6 +129,8 @@ PARAMETERS: dict[tuple[str, str], str] = {
 }
 for _kind in ("arff", "c45", "csv", "folder", "slides", "svmlight"):
     PARAMETERS[f"read_{_kind}", "progress"] = "Leave it out: readers show no progress."
+for _kind in ("arrow", "csv", "folder", "parquet", "slides"):
+    PARAMETERS[f"read_{_kind}", "dtype"] = "Use bags.replace(X=bags.X.astype(dtype))."
 
 _LOWER = "For a lower minimum use more starts (n_init), or an annealed SVM."
 METHODS: dict[tuple[str, str], str] = {  # by (class, method)

@@ -35,14 +35,6 @@ def test_arrow_stream(tmp_path):
     assert (bags.X.ravel().tolist(), y.tolist()) == ([1, 2, 3], [1, 0])
 
 
-@pytest.mark.parametrize("nested", [False, True])
-@pytest.mark.parametrize("name", ["b.parquet", "b.arrow"])
-def test_the_type_can_be_chosen(nested, name, tmp_path):
-    write(tmp_path / name, Bags.from_list([np.eye(2)]), [1], nested=nested)
-    assert read(tmp_path / name)[0].dtype == np.float64
-    assert read(tmp_path / name, dtype="float32")[0].dtype == np.float32
-
-
 def test_mixed_widths_become_float64(tmp_path):
     columns = {"bag": ["a"], "f": np.float32([1]), "g": [2], "h": [True]}
     parquet.write_table(pa.table(columns), tmp_path / "b.parquet")

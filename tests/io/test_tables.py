@@ -80,6 +80,8 @@ def test_a_removed_engine_and_unknown_columns_are_refused(tmp_path):
     (tmp_path / "b.csv").write_text(GOOD)
     with pytest.raises(TypeError, match=r"read_csv has no parameter 'engine' since .* Leave it"):
         read_csv(tmp_path / "b.csv", engine="pyarrow")
+    with pytest.raises(TypeError, match=r"read_csv has no parameter 'dtype' since .*astype"):
+        read_csv(tmp_path / "b.csv", dtype="float32")
     with pytest.raises(TypeError, match=r"read_arff has no parameter 'progress' since .* Leave it"):
         read_arff(tmp_path / "b.csv", progress=True)
     with pytest.raises(FormatError, match=r"has no column 'lable'\. Did you mean 'label'\?"):

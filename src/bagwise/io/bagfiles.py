@@ -47,7 +47,6 @@ _USUAL = {role: ROLES[role] for role in ("bag", "label", "groups", "sites", "pri
     priors="Column of the expected fraction of positive instances.",
     key='The array of an .npz, .h5 or .pt file; None: the only one, or "features".',
     instance_ids='The array of an .npz or .h5 file with the instance ids, such as "coords".',
-    dtype=("dtype", "Data type of the instances; None: as in the files, of several the widest."),
 )
 def read_folder(
     path: str | Path,
@@ -60,9 +59,11 @@ def read_folder(
     priors: str | None = None,
     key: str | None = None,
     instance_ids: str | None = None,
-    dtype: Any = None,
 ) -> LabeledBags:
-    """Read bags stored in one file each and listed in a CSV."""
+    """Read bags stored in one file each and listed in a CSV.
+
+    Of several data types of the files, all instances have the widest.
+    """
     listing = find_listing(Path(path))
     named = {"bag": bag, "label": label, "groups": groups, "priors": priors, "sites": sites}
 
@@ -73,7 +74,7 @@ def read_folder(
     table = [_check_line(listing, *row) for row in read_listing(listing, choose_roles)]
     if not table:
         raise FormatError(listing, "lists no bags. Expected one line per bag.")
-    stack = BagStack(dtype)
+    stack = BagStack()
     for fields in table:
         stored = listing.parent / fields["file"]
         stack.add(stored, *load_bag(stored, key, instance_ids))
@@ -161,8 +162,7 @@ class BagStack:
     Memory maps stay in their files, and are opened when their rows are needed.
     """
 
-    def __init__(self, dtype: Any) -> None:
-        self._dtype = dtype
+    def __init__(self) -> None:
         self._parts: list[Any] = []
         self._extras: list[dict[str, Any]] = []
         self._files_of: dict[np.dtype, list[str]] = {}  # by data type
@@ -170,8 +170,8 @@ class BagStack:
 
     def add(self, file: Path, values: Any, extra: dict[str, Any]) -> None:
         """Append one bag."""
-        own = values.dtype if values.dtype.kind == "f" else np.float64
-        width, kind, known = values.shape[1], np.dtype(self._dtype or own), sorted(extra)
+        kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
+        width, known = values.shape[1], sorted(extra)
         if not self.sizes:
             self._first = (file.name, width, known)
         first, first_width, first_known = self._first

@@ -58,7 +58,7 @@ def read_c45(
         instance_ids=1 if instance_ids is None else instance_ids,
         regroup=regroup,
     )
-    return read_rows(path, partial(_rows, width=len(first)), layout, np.float64)
+    return read_rows(path, partial(_rows, width=len(first)), layout)
 
 
 def _rows(path: Path, file: Any, width: int | None = None) -> Iterator[Row]:

@@ -14,7 +14,6 @@ from typing import Any, Unpack
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -40,8 +39,6 @@ from bagwise.io.tables import ENCODE, join_blocks
 _EXPLAINED = {
     "instances": "The column with the instances as lists of lists (nested form); None: the only "
     "such column, if there is one.",
-    "dtype": "Data type of the instances; None: float16 or float32 if all features are, else "
-    "float64.",
 }
 
 
@@ -52,14 +49,14 @@ def read_parquet(
     label: Column | None = None,
     *,
     instances: str | None = None,
-    dtype: DTypeLike | None = None,
     **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read a Parquet file, long (one row per instance) or nested (one row per bag).
 
-    Columns that are not used are not read.
+    Columns that are not used are not read. The instances are float16 or float32 if all features
+    are, else float64.
     """
-    return _read(ArrowFile(Path(path), PARQUET), instances, dtype, bag=bag, label=label, **columns)
+    return _read(ArrowFile(Path(path), PARQUET), instances, bag=bag, label=label, **columns)
 
 
 @reads(".arrow", path="The file, in the IPC file or stream format.", **_EXPLAINED)
@@ -69,17 +66,15 @@ def read_arrow(
     label: Column | None = None,
     *,
     instances: str | None = None,
-    dtype: DTypeLike | None = None,
     **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read an Arrow IPC (Feather) file, long or nested."""
-    return _read(ArrowFile(Path(path), IPC), instances, dtype, bag=bag, label=label, **columns)
+    return _read(ArrowFile(Path(path), IPC), instances, bag=bag, label=label, **columns)
 
 
 def _read(
     file: ArrowFile,
     instances: str | None,
-    dtype: DTypeLike | None,
     *,
     features: Sequence[Column] | None = None,
     drop: Sequence[Column] | None = None,
@@ -89,11 +84,11 @@ def _read(
     with file.name_damage():
         nested = find_instances(file, instances)
         if nested is not None:
-            return _read_nested(file, nested, named, dtype)
+            return _read_nested(file, nested, named)
         options: Columns = {"features": features, "drop": drop, "regroup": regroup}
         layout = rows.lay_out(file.path, file.names, **options, **named)
         _refuse_non_numeric(file, layout)
-        X, chunks = _read_long(file, layout, np.dtype(dtype or _common_type(file, layout)))
+        X, chunks = _read_long(file, layout, _common_type(file, layout))
         read = {key: _column(file.path, key, parts) for key, parts in chunks.items()}
         return layout.assemble(file.path, X, read, rows.row_place)
 
@@ -112,7 +107,7 @@ def _common_type(file: ArrowFile, layout: rows.Layout) -> Any:
 
 
 def _read_long(
-    file: ArrowFile, layout: rows.Layout, dtype: np.dtype
+    file: ArrowFile, layout: rows.Layout, dtype: Any
 ) -> tuple[Any, dict[str, list[Any]]]:
     blocks: list[Array] = []
     chunks: dict[str, list[Any]] = {key: [] for key in layout.keys}
@@ -191,7 +186,7 @@ def _is_list(kind: Any) -> bool:
     return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
 
-def _read_nested(file: ArrowFile, instances: str, named: dict[str, Any], dtype: Any) -> LabeledBags:
+def _read_nested(file: ArrowFile, instances: str, named: dict[str, Any]) -> LabeledBags:
     """Read a file with one row per bag."""
     import pyarrow as pa
 
@@ -215,7 +210,6 @@ def _read_nested(file: ArrowFile, instances: str, named: dict[str, Any], dtype: 
     columns = rows.stack(columns)
     ids, y = columns.pop("bag", None), columns.pop("label", None)
     _refuse_repeats(file.path, ids)
-    X = X if dtype is None else X.astype(dtype)
     names = file.read_names(X.shape[1])
     return Bags(X, offsets_of(sizes), ids=ids, feature_names=names, **columns), y
 

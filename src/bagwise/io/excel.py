@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
-
 from bagwise.bags import Bags
 from bagwise.io._assemble import lay_out
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
@@ -36,7 +34,7 @@ def read_excel(
     path = Path(path)
     (_, names), *table = _rows(path, sheet)
     layout = lay_out(path, names, bag=bag, label=label, **columns)
-    return read_rows(path, lambda *_: iter(table), layout, np.float64)
+    return read_rows(path, lambda *_: iter(table), layout)
 
 
 def _rows(path: Path, sheet: str | int) -> list[Row]:

@@ -51,7 +51,6 @@ _USUAL = {
     labels="The CSV. None: the only CSV in the folder, if it has slide ids. Without a CSV, every "
     "file is a bag without a label.",
     key='The array of a file; None: "features", or the only one.',
-    dtype=("dtype", "Data type of the features; None: as in the files, of several the widest."),
     only=("iterable of str", "Ids of the slides to read; None: all."),
     mapped="Whether features stay in their files, where the format has them in one piece (.npy, "
     "and .h5 without chunks and compression). ``bags.X`` is then a row store: linear models read "
@@ -66,7 +65,6 @@ def read_slides(
     sites: Column | None = None,
     labels: str | Path | None = None,
     key: str | None = None,
-    dtype: Any = None,
     only: Iterable[str] | None = None,
     mapped: bool = False,
 ) -> LabeledBags:
@@ -107,7 +105,7 @@ def read_slides(
         raise FormatError(listing or path, " ".join([what, *notes]))
     missing = [slide.name for slide in slides if not slide.files]
     broken = _count(missing, "without a file (leave out the row, or make the features)")
-    return _load(path, there, broken, notes, key, dtype, mapped)
+    return _load(path, there, broken, notes, key, mapped)
 
 
 class _Slide(NamedTuple):
@@ -244,10 +242,9 @@ def _load(
     broken: list[str],
     notes: list[str],
     key: str | None,
-    dtype: Any,
     mapped: bool,
 ) -> LabeledBags:
-    stack, missing = BagStack(dtype), list[str]()
+    stack, missing = BagStack(), list[str]()
     sizes: list[float | None] = []
     widths: dict[int, list[str]] = {}
     for slide in slides:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NoReturn, Unpack
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -55,7 +54,6 @@ _COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
     delimiter="Field separator; None: the most frequent of comma, tab and semicolon in the first "
     "line.",
     decimal=('{".", ","}', "Decimal separator of the features."),
-    dtype="Data type of the instances.",
 )
 def read_csv(
     path: str | Path,
@@ -65,7 +63,6 @@ def read_csv(
     header: bool | None = None,
     delimiter: str | None = None,
     decimal: str = ".",
-    dtype: DTypeLike = np.float64,
     **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read a CSV or TSV file, plain or gzip, with one row per instance."""
@@ -82,7 +79,7 @@ def read_csv(
         label=label,
         **columns,
     )
-    return read_rows(path, text.rows, layout, np.dtype(dtype))
+    return read_rows(path, text.rows, layout)
 
 
 @writes(".csv.gz", delimiter="Field separator; None: tab for ``.tsv``, comma otherwise.")
@@ -163,14 +160,14 @@ def check_width(path: Path, line: int, fields: list[str], width: int, rest: Iter
     raise kind(path, f"{len(fields)} fields, expected {width} as in the first row.{why}", line)
 
 
-def read_rows(path: Path, rows: Rows, layout: Layout, dtype: Any) -> LabeledBags:
+def read_rows(path: Path, rows: Rows, layout: Layout) -> LabeledBags:
     """Read the bags of a text file, given how its rows are split."""
     blocks: list[Array] = []
     keys, lines = {key: list[str]() for key in layout.keys}, array("q")
     with open_source(path) as file:
         split = rows(path, file)
         while block := list(islice(split, rows_per_block(len(layout.names)))):
-            blocks.append(parse_numbers(path, block, layout).astype(dtype, copy=False))
+            blocks.append(parse_numbers(path, block, layout))
             lines.extend(line for line, _ in block)
             for key, j in layout.keys.items():
                 keys[key].extend(sys.intern(fields[j]) for _, fields in block)
