@@ -100,34 +100,9 @@ def test_names_begin_ids_before_a_dot_and_all_problems_are_listed():
 
 
 def test_names_of_files_differ_are_short_and_stay_in_their_folder(tmp_path):
-    odd = [
-        "a/b",
-        "a_b",
-        "A_B",
-        "/etc/passwd",
-        "../up",
-        "x" * 300,
-        "x" * 301,
-        "é" * 100,
-        "",
-        ".",
-        "..",
-    ]
-    odd += [
-        ".hidden",
-        "con",
-        "NUL.1",
-        "end.",
-        "a\nb",
-        "a\0b",
-        "\ud800",
-        "C:\\x",
-        "a_b",
-        7,
-        "7",
-        "é",
-        "e\u0301",
-    ]
+    odd = ["a/b", "a_b", "A_B", "/etc/passwd", "../up", "x" * 300, "x" * 301, "é" * 100, "", "."]
+    odd += ["..", ".hidden", "con", "NUL.1", "end.", "a\nb", "a\0b", "\ud800", "C:\\x", "a_b"]
+    odd += [7, "7", "é", "e\u0301"]
     fine = ["TCGA-01.1f3a", "slide 7 (2)", "s_1"]
     names = file_names([*odd, *fine])
     assert names[-3:] == fine

@@ -332,11 +332,8 @@ def select(bags: Bags, chosen: slice | Array) -> dict[str, Any]:
 def select_attributes(bags: Bags, chosen: slice | Array, rows: slice | Array) -> dict[str, Any]:
     """Return the attributes of chosen bags, and of rows; those not given stay None."""
     keys = dict.fromkeys(PER_BAG, chosen) | dict.fromkeys(PER_INSTANCE, rows)
-    return {name: _pick(getattr(bags, name), key) for name, key in keys.items()}
-
-
-def _pick(values: Any, key: slice | Array) -> Any:
-    return None if values is None else values[key]
+    given = {name: getattr(bags, name) for name in keys}
+    return {n: None if values is None else values[keys[n]] for n, values in given.items()}
 
 
 def _pick_rows(X: Any, rows: Array) -> Any:

@@ -83,20 +83,13 @@ def segment_logsumexp(values: Array, offsets: Array) -> Array:
     return top + np.log(segment_sum(np.exp(_below_top(values, expand(top, offsets))), offsets))
 
 
-def segment_order(values: Array, offsets: Array) -> Array:
-    """Return the row numbers that sort every bag by decreasing value (stable, NaN last)."""
-    bags = bag_index(offsets)
-    falling = -values.astype(np.int64) if values.dtype.kind in "bu" else -values
-    if values.ndim == 1:
-        return np.lexsort((falling, bags))
-    return np.stack([np.lexsort((column, bags)) for column in falling.T], axis=1)
-
-
 def segment_rank(values: Array, offsets: Array) -> Array:
-    """Return the rank of every value within its bag, 0 for the largest."""
-    position = np.arange(len(values)) - expand(offsets[:-1], offsets)
+    """Return the rank of every value within its bag, 0 for the largest (stable, NaN last)."""
+    bags, position = bag_index(offsets), np.arange(len(values)) - expand(offsets[:-1], offsets)
+    falling = -values.astype(np.int64) if values.dtype.kind in "bu" else -values
+    columns = [np.lexsort((column, bags)) for column in np.atleast_2d(falling.T)]
+    order = np.stack(columns, axis=-1).reshape(values.shape)
     rank = np.empty(values.shape, dtype=np.int64)
-    order = segment_order(values, offsets)
     np.put_along_axis(rank, order, _column(position, values), axis=0)
     return rank
 
