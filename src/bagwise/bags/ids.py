@@ -99,15 +99,13 @@ def match_names(
     return {name: [name] if name in names else names for name, names in found.items()}
 
 
-def require_single(
-    found: dict[str, list[str]], known: Iterable[str], what: str = "bag"
-) -> dict[str, str]:
+def require_single(found: dict[str, list[str]], known: Iterable[str]) -> dict[str, str]:
     """Return the one match of each name; an error lists all names with none or several."""
     missing = [name for name, names in found.items() if not names]
     several = [f"{n!r} begins {list_names(names)}." for n, names in found.items() if names[1:]]
-    problems = [f"Several {what}s have this name: {each}" for each in several]
+    problems = [f"Several bags have this name: {each}" for each in several]
     if missing:
-        start = f"There are no {what}s" if missing[1:] else f"There is no {what}"
+        start = "There are no bags" if missing[1:] else "There is no bag"
         problems += [f"{start} {list_names(map(repr, missing))}. {suggestion(missing[0], known)}"]
     if problems:
         raise ValueError(list_names(problems, " "))

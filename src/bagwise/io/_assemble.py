@@ -196,13 +196,11 @@ def row_place(row: int) -> str:
     return f"row {row + 1}"
 
 
-def take_column(
-    path: Path, role: str, values: Array, place: Callable[[int], int | str] = row_place
-) -> Any:
+def take_column(path: Path, role: str, values: Array) -> Any:
     """Return the column of a role as `assemble` takes it; missing values are refused."""
     missing = None if role == "known_labels" else first_missing(values)
     if missing is not None:
-        raise missing_value(path, role, place(missing))
+        raise missing_value(path, role, row_place(missing))
     if role in CODED:
         return Coded(*factorize(values))
     if role == "known_labels":  # of which some are missing
