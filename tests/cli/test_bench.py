@@ -64,30 +64,6 @@ def test_a_failed_cell_ends_in_status_one_after_the_tables(tmp_path, tiny):
     assert "MI-SVM" in (tmp_path / "out" / "tables.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("status", "message", "arguments"),
-    [
-        (2, "there is no preset 'gehler2008'.", ["bench", "gehler2008", "--out", "x"]),
-        (2, "Did you mean 'avolio2021'?", ["bench", "avolio2012", "--out", "x"]),
-        (
-            2,
-            "own benchmarks were removed. Use `bagwise compare`",
-            ["bench", "my.yaml", "--out", "x"],
-        ),
-        (2, "--out", ["bench", "avolio2021"]),
-        (2, "at least 1", ["bench", "avolio2021", "--out", "x", "--jobs", "0"]),
-        (2, "--jobs", ["bench", "avolio2021", "--out", "x", "--jobs", "-2"]),
-        (2, "bench --dask was removed in version 0.3. Use --jobs", ["bench", "x", "--dask=local"]),
-        (1, "holds no results", ["table", "no/such/folder"]),
-        (2, "no metric 'acuracy'. Did you mean 'accuracy'?", ["table", ".", "--metric", "acuracy"]),
-    ],
-)
-def test_bad_arguments_are_named(arguments, status, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    refused(status, message, *arguments)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_ctrl_c_says_how_to_resume_and_the_same_command_does(tmp_path, tiny, monkeypatch):
     real, calls = running.judge, []
 

@@ -41,20 +41,6 @@ def test_the_shell_completes_models():
     assert "MI-SVM" in CliRunner().invoke(app, [], prog_name="bagwise", env=env).output
 
 
-@pytest.mark.parametrize(
-    ("message", "words"),
-    [
-        ("The 'C' parameter of WitnessSVC is an integer of 401", ["-p", "C=1" + "0" * 400]),
-        ("--param class_weight={[]:1} is not a complete", ["-p", "class_weight={[]:1}"]),
-        ("--param n_jobs 4000 is too many", ["-p", "n_jobs=4000"]),
-        ("--jobs 100000000000 is too many: this computer", ["--jobs", "100000000000"]),
-    ],
-)
-def test_what_is_too_large_or_not_a_value_is_named(tmp_path, message, words):
-    (tmp_path / "named.csv").write_text("bag,label,f\nx,a,0.5\ny,b,3.0\nz,a,0.2\n")
-    refused(2, message, "cv", tmp_path / "named.csv", *MODEL, *words)
-
-
 TABLE = "slide,dx,patient,site,note,f\n" + "".join(
     f"s{i},{'mut' if i % 2 else 'wt'},p{i // 2},{'ab'[i % 2]}{i % 3},n{i}{k},{i + k}\n"
     for i in range(12)

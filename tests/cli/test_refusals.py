@@ -39,6 +39,20 @@ REFUSALS = r"""
 2 explain --top 0 => --top
 2 predict -o no/such/out.csv => there is no folder no/such
 1 predict --bag slice => has no column 'slice'
+2 bench gehler2008 --out x => there is no preset 'gehler2008'.
+2 bench avolio2012 --out x => Did you mean 'avolio2021'?
+2 bench my.yaml --out x => own benchmarks were removed. Use `bagwise compare`
+2 bench avolio2021 => --out
+2 bench avolio2021 --out x --jobs 0 => at least 1
+2 bench avolio2021 --out x --jobs -2 => --jobs
+2 bench x --dask=local => bench --dask was removed in version 0.3. Use --jobs
+2 bench avolio2021 --quick => bench --quick was removed in version 0.3. Leave it out
+1 table no/such/folder => holds no results
+2 table . --metric acuracy => no metric 'acuracy'. Did you mean 'accuracy'?
+2 cv -p C=1{zeros} => The 'C' parameter of WitnessSVC is an integer of 401
+2 cv -p 'class_weight={[]:1}' => --param class_weight={[]:1} is not a complete
+2 cv -p n_jobs=4000 => --param n_jobs 4000 is too many
+2 cv --jobs 100000000000 => --jobs 100000000000 is too many: this computer
 2 report --images nowhere => there is no such folder
 """
 
@@ -52,6 +66,8 @@ def read(folder, cells, tmp_path):
         "cv": [cells, "-m", "MI-SVM"],
         "fit": [folder / "train.csv", *COLUMNS, "-m", "MI-SVM", "-o", tmp_path / "m.bagwise"],
         "demo": [],
+        "bench": [],
+        "table": [],
         "explain": model,
         "predict": model,
         "report": [model[0], folder / "test.csv", *NAMED],
@@ -59,8 +75,9 @@ def read(folder, cells, tmp_path):
 
 
 @pytest.mark.parametrize("line", REFUSALS.strip().splitlines())
-def test_bad_arguments_are_refused(read, line, tmp_path):
-    typed, _, message = line.partition(" => ")
+def test_bad_arguments_are_refused(read, line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    typed, _, message = line.replace("{zeros}", "0" * 400).partition(" => ")
     status, command, *mistake = shlex.split(typed)
     refused(int(status), message, command, *read[command], *mistake)
     assert list(tmp_path.iterdir()) == []

@@ -91,19 +91,12 @@ def _kfold(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
 
 def _cut(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
     """Yield stratified divisions, in halves or at each of the protocol's ratios."""
-    if protocol.kind == "half":
-        yield from _cut_at(0.5, "h", "", protocol, y)
-    for ratio in protocol.ratios if protocol.kind == "ratio" else ():
-        yield from _cut_at(ratio, f"t{ratio:g}r", f"{ratio:g}", protocol, y)
-
-
-def _cut_at(
-    ratio: float, prefix: str, condition: str, protocol: Protocol, y: Array
-) -> Iterator[Split]:
-    train = round(ratio * len(y))
-    cutter = StratifiedShuffleSplit(protocol.repeats, train_size=train, random_state=protocol.seed)
-    for repeat, (_, test) in enumerate(cutter.split(y, y)):
-        yield Split(f"{prefix}{repeat}", repeat, condition, tuple(np.sort(test).tolist()))
+    parts = [(ratio, f"t{ratio:g}r", f"{ratio:g}") for ratio in protocol.ratios]
+    for ratio, prefix, condition in [(0.5, "h", "")] if protocol.kind == "half" else parts:
+        size, seed = round(ratio * len(y)), protocol.seed
+        cutter = StratifiedShuffleSplit(protocol.repeats, train_size=size, random_state=seed)
+        for repeat, (_, test) in enumerate(cutter.split(y, y)):
+            yield Split(f"{prefix}{repeat}", repeat, condition, tuple(np.sort(test).tolist()))
 
 
 def _fresh(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
