@@ -16,6 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from bagwise.cli import output
 from bagwise.cli.audit import judge_unseen, unseen_table
 from bagwise.cli.model import (
     Positive,
@@ -26,19 +27,6 @@ from bagwise.cli.model import (
     settle_task,
 )
 from bagwise.cli.options import Folds, Jobs, Place, Scale, Seed, as_words, one_of, split_names
-from bagwise.cli.output import (
-    SILENCE,
-    Json,
-    page,
-    plain_table,
-    reword,
-    say,
-    say_next,
-    say_written,
-    show,
-    show_json,
-    steps,
-)
 from bagwise.cli.recommend import build_command, set_aside
 from bagwise.cli.source import Site, Source
 from bagwise.io._files import writing
@@ -107,9 +95,9 @@ def compare(
     jobs: Jobs = -1,
     site: Site = None,
     report: Annotated[
-        Path | None, page("Also write a page: ranking, ties, and time against accuracy.")
+        Path | None, output.page("Also write a page: ranking, ties, and time against accuracy.")
     ] = None,
-    as_json: Json = False,
+    as_json: output.Json = False,
 ) -> None:
     """Try all sensible models on your data, and see which ones your bags can tell apart.
 
@@ -175,14 +163,14 @@ def compare(
             found = model_selection.compare(there, y, tried, callback=update, **options)
     if not found.results and found.failures and not found.unfinished:
         name, failure = next(iter(found.failures.items()))
-        raise ValueError(f"No model could be fitted. {name}: {reword(failure)}")
+        raise ValueError(f"No model could be fitted. {name}: {output.reword(failure)}")
     unseen = None if site is None else judge_unseen(found, bags, y, source.impute, jobs)
     if as_json:
-        show_json(_record(found) | ({} if unseen is None else {"unseen_sites": unseen}))
+        output.show_json(_record(found) | ({} if unseen is None else {"unseen_sites": unseen}))
     elif found.results:
-        show(_table(found))
+        output.show(_table(found))
         if unseen is not None:
-            show(unseen_table(found, unseen))
+            output.show(unseen_table(found, unseen))
     named = [] if label is None else ["--positive", str(label)]
     build = build_command(found, set_aside(found, source, site).words() + named)
     _conclude(found, build)
@@ -190,7 +178,7 @@ def compare(
     if out is not None and found.results:
         with writing(out / "comparison.csv") as file:
             file.write(found.frame.to_csv(index=False).encode())
-        say_written("Table", out / "comparison.csv")
+        output.say_written("Table", out / "comparison.csv")
     if report is not None and found.results:
         given: dict[str, Any] = {"models": models, "metric": metric, "time": limit}
         given |= {"out": out, "report": report, "scale": scale, "folds": folds}
@@ -198,7 +186,7 @@ def compare(
         command = join(["bagwise", "compare", *source.words(), *named, *as_words(**given)])
         about = {"data_name": source.data.name, "build": join(build)}
         bagwise.report_comparison(found, bags, command=command, **about).save(report)
-        say_written("Report", report)
+        output.say_written("Report", report)
     _say_end(found, out)
 
 
@@ -208,13 +196,13 @@ def compare(
 @contextmanager
 def _show_progress() -> Iterator[Callable[[Any], None]]:
     """Show one line per result as it comes."""
-    with steps("comparing") as tell:
+    with output.steps("comparing") as tell:
         began = time.monotonic()
         seen: dict[str, str] = {}
 
         def update(so_far: Any) -> None:
             name, seconds = so_far.ahead
-            if seconds > SILENCE:
+            if seconds > output.SILENCE:
                 _log(time.monotonic() - began, name, f"needs {_cost(seconds)} s or more", so_far)
             news = {**so_far.failures, **{n: _line(r, so_far) for n, r in so_far.results.items()}}
             for name, text in news.items():
@@ -230,7 +218,9 @@ def _log(seconds: float, name: str, text: str, so_far: Any) -> None:
     done = len(so_far.results) + len(so_far.failures)
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
     failed = "failed: " if name in so_far.failures else ""
-    say(escape(f"{clock} [{done}/{len(so_far.models)}] {name}: {failed}{reword(text)}"))
+    output.say(
+        escape(f"{clock} [{done}/{len(so_far.models)}] {name}: {failed}{output.reword(text)}")
+    )
 
 
 def _line(one: Any, so_far: Any) -> str:
@@ -261,7 +251,7 @@ def _table(found: Any) -> Table:
         others = [name for name in others if "accuracy" not in name]
     numbers = [f"{_SHORT[main]}", "95 %\ninterval", *(f"{_SHORT[m]}" for m in others)]
     cost, many = "CPU s\nper fold", f", up to {found.n_repeats} times" * (found.n_repeats > 1)
-    table = plain_table(
+    table = output.plain_table(
         "model", *numbers, "points at\ninstances", cost,
         right=(*numbers, cost),
         title=f"{len(found.results)} of {len(found.models)} models, {len(found.sample.y)} bags: "
@@ -342,32 +332,32 @@ def _conclude(found: Any, build: list[str]) -> None:
             "; many times more bags would be needed" if more is None
             else f"; about {more} more bags would be needed to tell the first from the last"
         )  # fmt: skip
-        say(f"The first {len(tied)} are not distinguishable with {n_bags} bags{needed}.")
+        output.say(f"The first {len(tied)} are not distinguishable with {n_bags} bags{needed}.")
     for text in find_warnings(found):
-        say(f"[yellow]{escape(reword(text))}[/yellow]")
-    say(f"Recommended: [bold]{escape(name)}[/bold], {describe_choice(found)}.")
-    say_next(build)
+        output.say(f"[yellow]{escape(output.reword(text))}[/yellow]")
+    output.say(f"Recommended: [bold]{escape(name)}[/bold], {describe_choice(found)}.")
+    output.say_next(build)
 
 
 def _say_rest(found: Any) -> None:
     for name, failure in found.failures.items():
-        say(f"[red]{escape(name)} failed:[/red] {escape(reword(failure))}")
+        output.say(f"[red]{escape(name)} failed:[/red] {escape(output.reword(failure))}")
     for name, one in found.results.items():
         if one.warned:
             many = "1 warning" if len(one.warned) == 1 else f"{len(one.warned)} warnings"
-            first = escape(reword(one.warned[0]))
-            say(f"[yellow]{escape(name)}: {many}[/yellow], the first: {first}")
+            first = escape(output.reword(one.warned[0]))
+            output.say(f"[yellow]{escape(name)}: {many}[/yellow], the first: {first}")
     reasons: dict[str, list[str]] = {}
     for name, why in found.left_out.items():
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        say(f"Left out: {escape(', '.join(names))} ({escape(why)}).")
+        output.say(f"Left out: {escape(', '.join(names))} ({escape(why)}).")
 
 
 def _say_end(found: Any, out: Path | None) -> None:
     """Say what is missing and how to go on; an interrupted comparison exits with 130."""
     if found.unfinished and not found.results:
-        say(f"Not finished: {escape(', '.join(found.unfinished))}.")
+        output.say(f"Not finished: {escape(', '.join(found.unfinished))}.")
     if not found.stopped:
         return
     resume = (
@@ -376,6 +366,6 @@ def _say_end(found: Any, out: Path | None) -> None:
         else f"All results are in {out}: give the same command again to resume."
     )
     if found.stopped == "interrupted":
-        say(escape(f"Interrupted. {resume}"))
+        output.say(escape(f"Interrupted. {resume}"))
         raise typer.Exit(130)  # 128 + SIGINT, as shells count
-    say(escape(f"Time is up; --time 10m gives more. {resume}"))
+    output.say(escape(f"Time is up; --time 10m gives more. {resume}"))

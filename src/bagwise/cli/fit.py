@@ -82,9 +82,7 @@ def fit(
         first = scaler_for(bags, "auto" if scale == "search" else scale, source.impute)
         estimator = choice.build(plain, there, y, source=source, scaler=first, **options)
         choices = []
-        if hasattr(
-            estimator, "time_limit"
-        ):  # an automatic model, which scales candidates one by one
+        if hasattr(estimator, "time_limit"):  # an automatic model, which scales each candidate
             estimator.scale, scale = estimator.scale if scale == "auto" else scale, "raw"
         scale = settle_scale(bags, scale)
         if cv or scale == "search":

@@ -10,18 +10,9 @@ import numpy as np
 import typer
 
 from bagwise.bags.ids import file_names
+from bagwise.cli import output
 from bagwise.cli.applied import Applied, ApplyOptions
 from bagwise.cli.options import as_words
-from bagwise.cli.output import (
-    Json,
-    check_writable,
-    free_path,
-    say,
-    say_next,
-    say_written,
-    show_json,
-    steps,
-)
 from bagwise.cli.source import Duration, Event, Groups, Label, Site
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
@@ -30,7 +21,7 @@ _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 def report(
     options: ApplyOptions,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The page.", callback=check_writable(".html"))
+        Path, typer.Option("--out", "-o", help="The page.", callback=output.check_writable(".html"))
     ] = Path("report.html"),
     label: Label = None,
     duration: Duration = None,
@@ -55,7 +46,7 @@ def report(
         typer.Option(help="Of several classes, the one set against the others.", metavar="LABEL"),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    as_json: Json = False,
+    as_json: output.Json = False,
 ) -> None:
     """Write a page about a model: how good it is, and what it says of every bag and why.
 
@@ -77,7 +68,7 @@ def report(
     given |= {"site": site, "unit": options.unit}
     words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
     command = shlex.join(words + as_words(**given))
-    with steps() as callback:
+    with output.steps() as callback:
         about: dict[str, Any] = {"title": title, "data_name": options.data.name}
         about |= {"command": command}
         if applied.classifier.task == "classes":
@@ -88,12 +79,12 @@ def report(
         )
     page.save(out)
     if as_json:
-        show_json({"report": str(out), **page.numbers})
+        output.show_json({"report": str(out), **page.numbers})
         return
-    say_written("Written", out)
+    output.say_written("Written", out)
     of_classes = applied.classifier.task == "classes"
     if of_classes and applied.bags.coords is not None and len(applied.classes) == 2:
-        say_next(_heatmap_command(applied, options))
+        output.say_next(_heatmap_command(applied, options))
 
 
 def _heatmap_command(applied: Applied, options: ApplyOptions) -> list[str]:
@@ -101,7 +92,7 @@ def _heatmap_command(applied: Applied, options: ApplyOptions) -> list[str]:
     scores = applied.toward_positive(applied.model.decision_function(applied.bags))
     name = str(applied.bags.ids[int(scores.argmax())])
     words = ["bagwise", "heatmap", str(options.model), str(options.data), "--bag", name]
-    words += ["--out", str(free_path(Path(f"{file_names([name])[0]}.png")))]
+    words += ["--out", str(output.free_path(Path(f"{file_names([name])[0]}.png")))]
     return words + as_words(labels=options.labels, format=options.format)
 
 
@@ -114,7 +105,7 @@ def _choose_folds(applied: Applied, y: Any) -> int | None:
     ordered = applied.classifier.task in ("numbers", "times")
     units = len(np.unique(number_units(applied.bags)))
     n_folds = min(N_FOLDS, max(2, units if ordered else count_fewest(applied.bags, y)))
-    say(
+    output.say(
         f"The model was trained on {n_seen} of these {len(applied.bags)} bags: they are judged by "
         f"{n_folds}-fold cross-validation."
     )
