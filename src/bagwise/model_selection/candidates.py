@@ -75,13 +75,13 @@ def candidates(
     return models, left_out
 
 
-def by_names(names: Iterable[str], bags: Bags, task: str = "classes") -> dict[str, Any]:
+def by_names(names: Iterable[str], bags: Bags) -> dict[str, Any]:
     """Return the methods of some papers' names, linear where memory holds no kernel matrix."""
     models = {name: make_estimator(name) for name in names}
     for model in models.values():
         if 8.0 * bags.n_instances**2 > memory_limit() and not _has_bags_as_rows(model):
             _make_linear(model)
-    return {name: adapt_to(task, model) for name, model in models.items()}
+    return models
 
 
 def adapt_to(task: str, model: Any) -> Any:

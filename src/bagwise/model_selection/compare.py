@@ -194,7 +194,7 @@ def _models(
     if models is None:
         models, left_out = candidates(bags, len(np.unique(y)) if task == "classes" else 2, task)
     elif not isinstance(models, dict):
-        models = by_names(models, bags, task)
+        models = by_names(models, bags)
     if not models:
         raise ValueError("Give at least one model to compare.")
     models = {name: clone(adapt_to(task, model)) for name, model in models.items()}

@@ -97,7 +97,6 @@ class Judged(NamedTuple):
     bags: Bags
     truth: Array
     scores: Array
-    positive: Any
 
 
 def score_bags(model: Any, bags: Any, y: ArrayLike) -> Judged:
@@ -106,7 +105,7 @@ def score_bags(model: Any, bags: Any, y: ArrayLike) -> Judged:
     check_consistent_length(bags, y)
     inner, seen = unwrap_model(model, bags)
     positive, sign = positive_class(inner)
-    return Judged(inner, seen, y == positive, sign * bag_scores(inner, seen), positive)
+    return Judged(inner, seen, y == positive, sign * bag_scores(inner, seen))
 
 
 def draw_samples(truth: Array, groups: Array | None, n_draws: int, seed: int) -> list[Array]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.ids import factorize, name_of
+from bagwise.errors import suggestion
 from bagwise.plot._display import ROUND, draws, plain
 
 if TYPE_CHECKING:
@@ -86,7 +87,10 @@ def heatmap(
     if ax is None:
         ax = _new_axes(corners, side)
     if image is not None:
-        _draw_image(ax, read_image(image), corners, side, downsample)
+        image = read_image(image)
+        per_pixel = downsample or image_scale(image, corners, side)
+        height, width = per_pixel * np.array(image.shape[:2])
+        ax.imshow(image, extent=(0, width, height, 0), cmap="gray")
     alpha = 0.5 if level is None and image is not None else None  # p-values have their own
     colors = {"array": own, "cmap": cmap, "norm": norm, "linewidths": 0, "alpha": alpha}
     drawn = _draw_squares(ax, corners, side, **colors)
@@ -124,8 +128,6 @@ def find_bag(bags: Bags, bag: Any) -> int:
         return int(ids.index(bag))
     if isinstance(bag, int) and 0 <= bag < len(bags):
         return bag
-    from bagwise.errors import suggestion
-
     raise ValueError(f"There is no bag {bag!r}. {suggestion(str(bag), [str(i) for i in ids])}")
 
 
@@ -214,14 +216,6 @@ def read_image(image: Any) -> Array:
 
         return np.asarray(imread(image))
     return np.asarray(image)
-
-
-def _draw_image(
-    ax: Axes, image: Array, corners: Array, side: float, downsample: float | None
-) -> None:
-    height, width = image.shape[:2]
-    downsample = downsample or image_scale(image, corners, side)
-    ax.imshow(image, extent=(0, width * downsample, height * downsample, 0), cmap="gray")
 
 
 def image_scale(image: Array, corners: Array, side: float) -> float:
