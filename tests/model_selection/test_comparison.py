@@ -93,22 +93,17 @@ def test_a_reversed_model_is_noticed():
 
 def test_failures_and_unfinished_models():
     failed = {"model": "bad", "code": "", "repeat": 0, "fold": 0, "failure": "no", "seconds": 0.0}
-    started = {"model": "slow", "code": "", "repeat": 0, "fold": 0, "scores": [0.0] * 12,
-               "seconds": 9.0, "point": {}}  # fmt: skip
+    started = {**failed, "model": "slow", "scores": [0.0] * 12, "point": {}}
+    del started["failure"]
+    later = {**failed, "model": "good", "repeat": 1}  # leaves the whole repeats
     names = ["good", "bad", "slow", "open"]
-    found = made({"good": noisy(3.0)}, names, records=[failed, started])
+    found = made({"good": noisy(3.0)}, names, records=[failed, started, later])
+    assert list(found.results) == ["good"]
     assert found.failures == {"bad": "no"}
     assert found.unfinished == {"slow": 1, "open": 0}
     rows = found.frame.set_index("model")
     assert rows.loc["bad", "failure"] == "no"
     assert rows.loc["good", "group"] == 1
-
-
-def test_a_later_failure_keeps_the_whole_repeats():
-    failed = {"model": "good", "code": "", "repeat": 1, "fold": 0, "failure": "no", "seconds": 0.0}
-    found = made({"good": noisy(3.0)}, records=[failed])
-    assert list(found.results) == ["good"]
-    assert found.failures == {}
 
 
 @pytest.mark.parametrize("metric", ["auc", "accuracy", "balanced_accuracy", "specificity"])
