@@ -39,7 +39,6 @@ _SENTENCES: dict[str, Sentence] = {
     "model": ("BagClassifier, Pipeline or search", "Fitted; two classes."),
     "bags": ("Bags, or anything check_bags takes", "The bags."),
     "y": ("array-like of shape (n_bags,)", "Their labels."),
-    "metric": '"accuracy", "balanced_accuracy", "auc" or "f1".',
     "n_repeats": "Number of shuffles per feature.",
     "random_state": ("int, RandomState or None", "Seed of the shuffles."),
     "title": "Title of the figure.",
