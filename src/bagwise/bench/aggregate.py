@@ -82,16 +82,11 @@ def numbers(plan: Plan, metrics: Iterable[str]) -> list[Number]:
     records, found = plan.records(), []
     for where, cells in _group_cells(plan.cells).items():
         points = _whole_rounds(cells, records)
-        if not points:
-            continue
-        chosen = {"best": _choose_best(points), "nested": _choose_nested(points)}
-        made = [
-            _number(metric, where, kind, pairs)
-            for metric in metrics
-            for kind, pairs in chosen.items()
-            if pairs is not None
-        ]
-        found += [number for number in made if number is not None]
+        ways = {"best": _choose_best, "nested": _choose_nested} if points else {}
+        chosen = {kind: choose(points) for kind, choose in ways.items()}
+        for metric in metrics:
+            made = (_number(metric, where, kind, pairs) for kind, pairs in chosen.items())
+            found += [number for number in made if number is not None]
     return found
 
 
@@ -133,9 +128,9 @@ def _choose_nested(points: list[Pairs]) -> Pairs | None:
     return chosen
 
 
-def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs) -> Number | None:
-    rounds = _by_round(pairs, metric)
-    if np.isnan(rounds).any():
+def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs | None) -> Number | None:
+    rounds = np.array([np.nan]) if pairs is None else _by_round(pairs, metric)
+    if pairs is None or np.isnan(rounds).any():
         return None
     scale = METRICS[metric].scale
     spread = rounds if len(rounds) > 1 else _values([record for _, record in pairs], metric)

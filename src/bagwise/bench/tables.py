@@ -179,12 +179,9 @@ def _table(name: str, entry: dict[str, Any]) -> PublishedTable:
 
 
 def _read_row(row: list[Any], columns: list[str]) -> dict[str, Printed]:
-    numbers = zip(columns, row, strict=True)
-    return {data: _number(value) for data, value in numbers if value is not None}
-
-
-def _number(value: Any) -> Printed:
-    return (float(value[0]), float(value[1])) if isinstance(value, list) else (float(value), None)
+    pairs = [each if isinstance(each, list) else [each, None] for each in row]
+    numbers = zip(columns, pairs, strict=True)
+    return {data: (float(value), spread) for data, (value, spread) in numbers if value is not None}
 
 
 # As files -----------------------------------------------------------------------------------------

@@ -123,10 +123,6 @@ def check_jobs(name: str, jobs: int) -> int:
     return jobs
 
 
-def _check_jobs(jobs: int) -> int:
-    return check_jobs("--jobs", jobs)
-
-
 def _check_scale(context: typer.Context, scale: str) -> str:
     if is_default(context, "scale"):
         return scale
@@ -138,6 +134,7 @@ def _check_scale(context: typer.Context, scale: str) -> str:
     raise typer.BadParameter(f"{problem} If it is the data, give it before --scale.")
 
 
+_JOBS = "Worker processes; -1: one per core."
 _SCALE = (
     "Scale the features: standard (also without a word), robust, quantile, raw, auto (standard if "
     "their spreads differ much) or search."
@@ -145,7 +142,7 @@ _SCALE = (
 Folds = Annotated[int, typer.Option(min=2, help="Number of folds.")]
 Jobs = Annotated[
     int,
-    typer.Option("-j", "--jobs", callback=_check_jobs, help="Worker processes; -1: one per core."),
+    typer.Option("-j", "--jobs", callback=lambda jobs: check_jobs("--jobs", jobs), help=_JOBS),
 ]
 Scale = Annotated[str, typer.Option(help=_SCALE, metavar="HOW", callback=_check_scale)]
 Seed = Annotated[int, typer.Option(min=0, max=2**30, help="Seed of the folds.")]

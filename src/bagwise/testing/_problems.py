@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,16 +84,3 @@ def assert_close(one: Array, other: Array, tolerance: float, what: str) -> None:
     """Compare scores relative to the largest of them."""
     scale = max(1e-12, float(np.abs(one).max()))
     np.testing.assert_allclose(other, one, rtol=0, atol=tolerance * scale, err_msg=what)
-
-
-@contextmanager
-def raises(*words: str) -> Iterator[None]:
-    """Ask for a ValueError whose message contains all of these words."""
-    try:
-        yield
-    except ValueError as error:
-        missing = [word for word in words if word.lower() not in str(error).lower()]
-        if missing:
-            raise AssertionError(f"The error does not say {missing}: {error}") from error
-    else:
-        raise AssertionError(f"No error was raised; expected one that says {list(words)}.")
