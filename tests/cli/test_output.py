@@ -12,6 +12,7 @@ import pytest
 from bagwise import AutoBagClassifier, CitationKNN, WitnessSVC
 from bagwise.bench.demo import DigitTask
 from bagwise.cli import output
+from bagwise.cli.fit import show_iterations
 from bagwise.datasets import make_gaussian_bags
 from command_line import COLUMNS, call, done, refused
 from faults import after_every_fault
@@ -126,7 +127,7 @@ def test_a_fit_tells_its_iterations_objective_and_gap(monkeypatch):
     monkeypatch.setattr(output, "progress", lambda: nullcontext(bar))
     bags, y = make_gaussian_bags(20, 3, shift=3.0)
     model = WitnessSVC(kernel="linear", probability="sigmoid")
-    with output.fit_progress(model):
+    with show_iterations(model):
         model.fit(bags, y)
     said = [call.kwargs["description"] for call in bar.update.call_args_list]
     assert len(said) >= model.n_iter_
@@ -134,7 +135,7 @@ def test_a_fit_tells_its_iterations_objective_and_gap(monkeypatch):
     assert model.callback is None
     bar.reset_mock()
     model = AutoBagClassifier(models=["SimpleMI"], cv=2)
-    with output.fit_progress(model):
+    with show_iterations(model):
         model.fit(bags, y)
     said = [call.kwargs["description"] for call in bar.update.call_args_list]
     assert said == ["fitting SimpleMI"] * 2
@@ -144,7 +145,7 @@ def test_a_fit_tells_its_iterations_objective_and_gap(monkeypatch):
 def test_models_without_iterations_or_with_workers_have_a_clock(monkeypatch, model):
     clock = MagicMock()
     monkeypatch.setattr(output, "progress", lambda: nullcontext(clock))
-    with output.fit_progress(model):
+    with show_iterations(model):
         assert model.get_params().get("callback") is None
     clock.add_task.assert_called_once_with("fitting", total=None)
 

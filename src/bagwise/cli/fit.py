@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,7 +101,7 @@ def fit(
             scale = best.scale
         title = repr(estimator)
         n_folds = choice.calibrate(estimator, bags, y)
-        with output.fit_progress(estimator):
+        with show_iterations(estimator):
             scaler = scaler_for(bags, scale, source.impute)
             fitted = with_scaler(estimator, scaler).fit(there, y)
         if n_folds and not getattr(estimator, "interrupted_", False):
@@ -125,6 +127,36 @@ def fit(
     given = {"labels": source.labels, "format": source.format, "positive": several}
     output.say_next([*words, *as_words(**given)])
     _conclude(estimator)
+
+
+@contextmanager
+def show_iterations(model: Any) -> Iterator[None]:
+    """Show each outer iteration of a fit, with its objective and gap, where a terminal watches.
+
+    Models without outer iterations, and fits in other processes, which could not draw, get a clock.
+    """
+    import numpy as np
+
+    known = model.get_params(deep=False)
+    with output.steps("fitting") as tell:
+        if "callback" not in known or known["callback"] or known.get("n_jobs") not in (None, 1):
+            yield
+            return
+
+        def advance(record: dict[str, Any]) -> None:
+            shown = [
+                f"{name} {float(np.max(record[name])):.4g}"
+                for name in ("objective", "gap")
+                if record.get(name) is not None
+            ]
+            what = record.get("model", "")  # the automatic model says which one it tried
+            tell(", ".join([f"fitting {what}".strip(), *shown]))
+
+        model.set_params(callback=advance)
+        try:
+            yield
+        finally:
+            model.set_params(callback=None)
 
 
 def _settle_metric(metric: str | None, task: str) -> str:

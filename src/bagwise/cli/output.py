@@ -280,36 +280,6 @@ def steps(what: str = "", total: int | None = None) -> Iterator[Callable[..., No
         yield tell
 
 
-@contextmanager
-def fit_progress(model: Any) -> Iterator[None]:
-    """Show each outer iteration of a fit, with its objective and gap, where a terminal watches.
-
-    Models without outer iterations, and fits in other processes, which could not draw, get a clock.
-    """
-    import numpy as np
-
-    known = model.get_params(deep=False)
-    with steps("fitting") as tell:
-        if "callback" not in known or known["callback"] or known.get("n_jobs") not in (None, 1):
-            yield
-            return
-
-        def advance(record: dict[str, Any]) -> None:
-            shown = [
-                f"{name} {float(np.max(record[name])):.4g}"
-                for name in ("objective", "gap")
-                if record.get(name) is not None
-            ]
-            what = record.get("model", "")  # the automatic model says which one it tried
-            tell(", ".join([f"fitting {what}".strip(), *shown]))
-
-        model.set_params(callback=advance)
-        try:
-            yield
-        finally:
-            model.set_params(callback=None)
-
-
 # Files --------------------------------------------------------------------------------------------
 
 
