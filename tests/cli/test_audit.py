@@ -51,6 +51,14 @@ def test_explanations_go_from_the_patient_to_the_slide_to_the_patch(study, model
     assert [row["part"] for row in rows] == [f"P03-{s}" for s in range(3) for _ in range(4)]
 
 
+def test_hospitals_may_write_numbers_in_their_own_way(study, tmp_path):
+    frame = pd.read_csv(study)
+    frame.to_csv(tmp_path / "commas.csv", index=False, sep=";", decimal=",")
+    linear = ["-m", "MI-SVM", "-p", "kernel=linear", "--positive", "ill", "--decimal", ","]
+    done("fit", tmp_path / "commas.csv", *READ, *linear, "-o", tmp_path / "c.bagwise")
+    assert len(printed("predict", tmp_path / "c.bagwise", study)) == 24
+
+
 def test_a_store_has_its_own_groups(study, model, tmp_path):
     done("convert", study, tmp_path / "s.bags", *READ[:4], "--groups", "patient")
     assert len(printed("predict", model, tmp_path / "s.bags", "--unit", "group")) == 24
@@ -128,6 +136,7 @@ def test_the_report_shows_slides_together_and_sites(study, model, tmp_path):
     assert 'id="sites"' in page
     assert "P03-1: " in page
     assert "shares of parts" in page
+    assert '"order":"P00-0, P00-1, P00-2"' in page
 
 
 def test_a_heat_map_shows_the_slides_of_a_patient(study, model, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags
+from bagwise.bags.arrays import PER_BAG, PER_INSTANCE
 from bagwise.io import CorruptFileError, FormatError, LabelError, read, read_h5ad, write, write_h5ad
 from bagwise.io.h5ad import read_obs
 
@@ -83,12 +84,13 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 def test_bags_come_back(tmp_path):
     bags = Bags(
         np.arange(8.0).reshape(4, 2), [0, 1, 4], ids=["a", "b"], groups=[1, 2], priors=[0.5, 0.1],
-        instance_labels=[0, 1, 0, 1], coords=np.ones((4, 2)),
+        instance_labels=[0, 1, 0, 1], known_labels=[np.nan, 1, 0, np.nan], coords=np.ones((4, 2)),
+        parts=[*"pqqr"], sites=["x", "y"], patch_size=[2.0, 4.0],
     )  # fmt: skip
     write(tmp_path / "b.h5ad", bags, [1, 0])
     back, y = read(tmp_path / "b.h5ad")
     assert y.tolist() == [1, 0]
-    for name in ("X", "offsets", "ids", "groups", "priors", "instance_labels", "coords"):
+    for name in {"X", "offsets", *PER_BAG, *PER_INSTANCE} - {"bag_features", "instance_ids"}:
         np.testing.assert_array_equal(getattr(back, name), getattr(bags, name))
     sparse = bags.replace(X=sp.csr_array(bags.X))
     write_h5ad(tmp_path / "c.h5ad", sparse, [1, 0])

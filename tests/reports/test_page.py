@@ -102,5 +102,5 @@ def test_calibrated_models_show_p_values_and_discoveries():
         np.ptp(new.coords[new.offsets[i] : new.offsets[i + 1], 0]) // 256 + 1 for i in range(20)
     ]
     assert [size[0] for size in sizes] == [
-        4 * w if n else w for w, n in zip(wide, counts, strict=True)
+        4 * w + 2 if n else w for w, n in zip(wide, counts, strict=True)
     ]

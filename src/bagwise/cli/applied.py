@@ -89,6 +89,7 @@ class ApplyOptions:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return fields of `Source`, and arguments of readers: what is not named is as in fit."""
         from bagwise.io.dispatch import recognize
+        from bagwise.io.tables import sniff
 
         notes = description["notes"]
         unit = self.unit or notes.get("unit")
@@ -113,7 +114,8 @@ class ApplyOptions:
                 more["drop"] = self._find_dropped(format, notes.get("drop") or []) or None
         columns["groups"] = None if unit is not None else columns.get("groups")
         columns["instance_id"] = self.instance_id or columns.get("instance_id")
-        columns["decimal"] = notes.get("decimal") if format == "csv" else None
+        if format == "csv" and sniff(self.data).delimiter != notes.get("decimal"):
+            columns["decimal"] = notes.get("decimal")  # fields apart by commas have no such numbers
         columns["regroup"] = self.regroup or (is_table and notes.get("regroup", False))
         if format == "svmlight":  # the last features may be zero everywhere
             more["n_features"] = str(description["n_features"])

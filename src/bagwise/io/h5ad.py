@@ -17,8 +17,6 @@ from bagwise.io._files import name_damage, replacing, require
 from bagwise.io._flatten import name_features, warn_left_out
 from bagwise.io.errors import FormatError
 
-# What is written about cells.
-_OBS = ("bag", "label", "group", "site", "prior", "instance_label", "part")
 _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
 
 
@@ -95,11 +93,11 @@ def write_h5ad(path: str | Path, bags: Bags, y: Any = None) -> None:
     from anndata import AnnData
 
     path = Path(path)
-    warn_left_out(path, bags, ("bag_features", "patch_size"))
+    warn_left_out(path, bags, ("bag_features",))
     columns = long_columns(bags, y)
     ids = [str(name) for name in columns.pop("instance", range(bags.n_instances))]
     names = pd.Index(ids, dtype=object)  # anndata 0.12 writes no arrays of strings of pandas 3
-    obs = {name: columns[name] for name in _OBS if name in columns}
+    obs = {name: columns[name] for name in rows.ROLES.values() if name in columns}
     genes = pd.Index(name_features(path, bags, ()), dtype=object)
     try:
         frame = pd.DataFrame(obs).set_index(names)

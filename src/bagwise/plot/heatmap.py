@@ -83,7 +83,7 @@ def heatmap(
         best, text = np.argsort(-own, kind="stable")[:top], meaning
     else:
         ticks, best = [_DARKEST, level, 0.5, 1.0], np.flatnonzero(own <= level)
-        text = "p-value: share of negative slides with such a patch"
+        text = "p-value: share of negative slides\nwith such a patch"
     if ax is None:
         ax = _new_axes(corners, side)
     if image is not None:
@@ -205,7 +205,7 @@ def _new_axes(corners: Array, side: float) -> Axes:
 
     extent = np.ptp(corners, axis=0) + side
     inches, room = rcParams["figure.figsize"][0], (1.6, 0.8)  # beside for the colors, above a title
-    size = inches * extent / extent.max() + room
+    size = np.maximum(inches * extent / extent.max(), inches / 3) + room  # for the colors' label
     return Figure(figsize=(size[0], size[1]), layout="constrained").subplots()
 
 

@@ -91,7 +91,7 @@ class BagRows:
         if self.parts:
             row["parts"] = _list_parts({k: v[start:stop] for k, v in self.parts.items()})
         if self.bags.coords is not None and (stop - start) > 1:
-            row["map"] = self._map(i, order[::-1])
+            row["map"], row["order"] = self._map(i, order[::-1])
         return row
 
     def _instance(self, row: int, position: int, score: float) -> dict[str, Any]:
@@ -106,10 +106,10 @@ class BagRows:
             shown["image"] = _thumbnail(self.picture(row), self.side)
         return shown
 
-    def _map(self, i: int, rows: Array) -> str:
-        """Return a picture with one pixel per patch; where there are discoveries, outlined."""
+    def _map(self, i: int, rows: Array) -> tuple[str, str]:
+        """Return a picture with one pixel per patch, discoveries outlined, and the parts in it."""
         side = patch_side(self.bags, i)
-        corners, _ = place_parts(self.bags, i, side)
+        corners, parts = place_parts(self.bags, i, side)
         side = max(side, np.ptp(corners, axis=0).max() / _CELLS)
         placed = corners[rows - self.bags.offsets[i]] - corners.min(axis=0)
         cells = (placed // side).astype(int)
@@ -118,7 +118,7 @@ class BagRows:
         picture[cells[:, 1], cells[:, 0]] = self.colors[rows]  # in a shared pixel, the highest wins
         if self.pvalues is not None:
             found[cells[:, 1], cells[:, 0]] = self.pvalues[rows] <= LEVEL
-        return _png(_outline(picture, found) if found.any() else picture)
+        return _png(_outline(picture, found) if found.any() else picture), list_names(parts)
 
 
 def _list_parts(columns: dict[str, Array]) -> str:
@@ -139,7 +139,9 @@ def _thin_out(values: Array) -> Array:
 
 def _outline(picture: Array, found: Array) -> Array:
     """Return a larger picture with a line around the pixels that were found."""
+    edge = (1, 1), (1, 1), (0, 0)  # room for the line
     larger, inside = (np.repeat(np.repeat(x, _LARGER, 0), _LARGER, 1) for x in (picture, found))
+    larger, inside = np.pad(larger, edge), np.pad(inside, edge[:2])
     larger[binary_dilation(inside) & ~inside] = (0, 0, 0, 255)
     return larger
 

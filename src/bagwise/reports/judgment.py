@@ -134,8 +134,8 @@ class Added:
         if self.more.p_value < 0.05:
             found = f"instances {'add to' if self.more.value > 0 else 'take away from'} them"
         return (
-            f"Do the instances add anything beyond the covariates? With both, the AUC is "
-            f"{self.both:.3f}, and {self.alone:.3f} with the covariates alone (logistic "
+            f"Do the instances add anything beyond the covariates? With both, the AUC within folds "
+            f"is {self.both:.3f}, and {self.alone:.3f} with the covariates alone (logistic "
             f"regression): {self.more.value:+.3f} ({low:+.3f} to {high:+.3f}), p = "
             f"{self.more.p_value:.2g} by a paired test on the same held-out bags: {found}."
         )

@@ -126,7 +126,8 @@
       parts.push(image(row.strip, "strip", "Scores of all instances as colors"));
     }
     if (row.map) {
-      parts.push(element("h4", { textContent: "Where they are" }), image(row.map, "map", "Heat map of instance scores"));
+      const title = row.order ? `Where they are (row by row: ${row.order})` : "Where they are";
+      parts.push(element("h4", { textContent: title }), image(row.map, "map", "Heat map of instance scores"));
     }
     if (row.top) parts.push(element("h4", { textContent: "Highest instances" }), top(row));
     if (row.why) {
