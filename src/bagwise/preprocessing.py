@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
 from sklearn.pipeline import _name_estimators
@@ -90,8 +89,8 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         The fitted copy; with ``by="site"`` that of all instances, for the names of features.
     sites_ : list
         With ``by="site"``, the sites whose statistics are known.
-    of_sites_ : list of transformer
-        The copies of these sites.
+    of_sites_ : list of PerInstance
+        The transformers of these sites.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -147,7 +146,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
             return self
         self.transformer_ = fresh.fit(bags.X, labels, **weights)
         if self.by is not None:
-            self._fit_sites(bags, y, labels, weights)
+            self._fit_sites(bags, y, sample_weight)
         return self
 
     @answers("self", "The transformer, which knows one more site.")
@@ -163,7 +162,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
             )
         if sites[0] in self.sites_:
             raise ValueError(f"The statistics of the site {sites[0]!r} are known already.")
-        self.of_sites_ = [*self.of_sites_, clone(self.transformer).fit(bags.X)]
+        self.of_sites_ = [*self.of_sites_, PerInstance(self.transformer).fit(bags)]
         self.sites_ = [*self.sites_, sites[0]]
         return self
 
@@ -189,7 +188,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
             return self._lift(bags, rows.standardize(self.transformer_))
         if self.by is None:
             return self._lift(bags, self.transformer_.transform(bags.X))
-        return self._lift(bags, self._transform_sites(bags))
+        return self._lift(bags, self._apply_by_site(bags, "transform"))
 
     @available_if(_can("inverse_transform"))
     @answers("Bags", "Bags with the original features.", bags=("Bags", "Transformed bags."))
@@ -199,7 +198,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         if self.by is None:
             rows = _plain_rows(self.transformer_.inverse_transform(bags.X), bags.n_instances)
         else:
-            rows = self._transform_sites(bags, "inverse_transform")
+            rows = self._apply_by_site(bags, "inverse_transform")
         return bags.replace(X=rows, feature_names=getattr(self, "feature_names_in_", None))
 
     @available_if(_can("get_feature_names_out"))
@@ -234,7 +233,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
             raise ValueError('by="site" needs the sites of bags: bags.replace(sites=...).')
         return bags.sites
 
-    def _fit_sites(self, bags: Bags, y: Any, labels: Any, weights: dict[str, Array]) -> None:
+    def _fit_sites(self, bags: Bags, y: Any, sample_weight: Any) -> None:
         """Fit a copy to each site, and warn where sites tell the label."""
         codes, names = factorize(self._need_sites(bags))
         few = [str(names[k]) for k in np.flatnonzero(np.bincount(codes) < _FEWEST_BAGS)]
@@ -250,26 +249,21 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
             )
         self.sites_, self.of_sites_ = names.tolist(), []
         for k in range(len(names)):
-            rows = np.flatnonzero(expand(codes == k, bags.offsets))
-            own = {name: values[rows] for name, values in weights.items()}
-            of = None if labels is None else labels[rows]
-            self.of_sites_.append(clone(self.transformer).fit(bags.X[rows], of, **own))
+            own = np.flatnonzero(codes == k)
+            given = (None if v is None else np.asarray(v)[own] for v in (y, sample_weight))
+            self.of_sites_.append(PerInstance(self.transformer).fit(bags[own], *given))
 
-    def _transform_sites(self, bags: Bags, method: str = "transform") -> Any:
+    def _apply_by_site(self, bags: Bags, method: str) -> Any:
         """Return the instances, each transformed by the copy of its site, in their order."""
         codes, names = factorize(self._need_sites(bags))
         new = [repr(name) for name in names.tolist() if name not in self.sites_]
         if new:
             remedy = f"call fit_site with at least {_FEWEST_BAGS} bags of each, without labels"
             raise ValueError(f"No statistics of the sites {list_names(new)} are known: {remedy}.")
-        order, parts = [], []
-        for k, name in enumerate(names.tolist()):
-            rows = np.flatnonzero(expand(codes == k, bags.offsets))
-            copy = self.of_sites_[self.sites_.index(name)]
-            parts.append(_plain_rows(getattr(copy, method)(bags.X[rows]), len(rows)))
-            order.append(rows)
-        stacked = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-        return stacked[np.argsort(np.concatenate(order))]
+        copies = (self.of_sites_[self.sites_.index(name)] for name in names.tolist())
+        own = [np.flatnonzero(codes == k) for k in range(len(names))]
+        parts = [getattr(copy, method)(bags[rows]) for copy, rows in zip(copies, own, strict=True)]
+        return Bags.concat(parts)[np.argsort(np.concatenate(own))].X
 
     def _lift(self, bags: Bags, output: Any) -> Bags:
         names = None

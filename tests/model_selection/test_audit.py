@@ -149,7 +149,7 @@ def test_several_classes_are_averaged_one_against_the_rest():
         ("have no sites", lambda bags, y: (bags.replace(sites=None), y)),
         ("All bags come from the site 'a'", lambda bags, y: (bags.replace(sites=["a"] * 20), y)),
         ("All bags are of the class", lambda bags, y: (bags, np.zeros(20))),
-        ("y has 3 labels", lambda bags, y: (bags, [0, 1, 1])),
+        ("inconsistent numbers of samples", lambda bags, y: (bags, [0, 1, 1])),
         (
             "1 group has bags of different sites: 'p'",
             lambda bags, y: (bags.replace(groups=["p", "p", *map(str, range(18))]), y),

@@ -161,8 +161,9 @@ def _label_patches(file: Path, bags: Bags, rows: Array, areas: list[_Area]) -> A
     of_bags = np.zeros(len(bags)) if bags.patch_size is None else bags.patch_size
     side = expand(of_bags, bags.offsets)[rows]
     centers = bags.coords[rows] + side[:, None] / 2
-    labels, owner = np.full(len(rows), None), np.full(len(rows), -1)
-    for number, area in enumerate(areas):
+    labels, owner = np.full(len(rows), None), np.full(len(rows), "", dtype=object)
+    ignored = np.zeros(len(rows), dtype=bool)
+    for area in areas:
         inside = _contains(area.polygons, centers)
         if not inside.any():
             middle = area.polygons[0][0][:-1, :2].mean(axis=0)
@@ -170,16 +171,16 @@ def _label_patches(file: Path, bags: Bags, rows: Array, areas: list[_Area]) -> A
         if not inside.any():
             warnings.warn(f"{file}, {area.place}: it lies on no patch.", stacklevel=4)
         if area.label is None:
+            ignored |= inside
             continue
-        other = np.flatnonzero(inside & (owner >= 0) & (labels != area.label))
+        other = np.flatnonzero(inside & (owner != "") & (labels != area.label))
         if len(other):
-            at, first = centers[other[0]], areas[owner[other[0]]].place
-            problem = f"the patch around ({at[0]:g}, {at[1]:g}) has another class by {first}."
-            raise FormatError(file, f"{problem} Draw areas of two classes apart.", area.place)
-        labels[inside], owner[inside] = area.label, number
-    for area in areas:
-        if area.label is None:
-            labels[_contains(area.polygons, centers)] = None
+            at = centers[other[0]]
+            problem = f"the patch around ({at[0]:g}, {at[1]:g}) has another class by "
+            remedy = f"{owner[other[0]]}. Draw areas of two classes apart."
+            raise FormatError(file, problem + remedy, area.place)
+        labels[inside], owner[inside] = area.label, area.place
+    labels[ignored] = None
     return labels
 
 

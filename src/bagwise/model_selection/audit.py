@@ -27,17 +27,18 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.stats import chi2_contingency
 from scipy.stats.contingency import association
+from sklearn.utils.validation import check_consistent_length
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.ids import factorize
 from bagwise.bags.statistics import PRESETS, statistics
-from bagwise.crossfit import folds, out_of_fold_scores
+from bagwise.crossfit import CV, check_enough_bags, folds, out_of_fold_scores
 from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_units
 from bagwise.crossfit.scores import LEVEL
 from bagwise.crossfit.sites import count_patients, permute_sites, score_unseen, site_of_units
 from bagwise.metrics import bag_measures
-from bagwise.model_selection.by_site import Rate, SiteResult, list_sites, rate_auc, split_classes
+from bagwise.model_selection.by_site import Rate, SiteResult, list_sites, rate_auc
 from bagwise.models.statistics import StatisticsLogistic
 from bagwise.tolerances import TIE
 
@@ -216,7 +217,10 @@ def audit(
     """
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     bags = bags if sites is None else bags.replace(sites=sites)
-    classes, truth = split_classes(bags, y)
+    check_consistent_length(bags, y)
+    check_enough_bags(bags, y, (CV, cv))
+    classes = np.unique(y)  # of two, the second is the positive one
+    truth = y == classes[1] if len(classes) == 2 else y[:, None] == classes
     of_unit, rows = site_of_units(bags), _describe(bags)
     title = "StatisticsLogistic()" if model is None else repr(model)
     codes = np.searchsorted(classes, y)  # so that the second class is the positive one here, too

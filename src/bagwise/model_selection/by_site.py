@@ -40,16 +40,6 @@ class SiteResult:
         return ", ".join(f"{count} of {name}" for name, count in self.counts.items() if count)
 
 
-def split_classes(bags: Bags, y: Array) -> tuple[Array, Array]:
-    """Return the classes, and which bags are of the second one, or of each of several."""
-    classes = np.unique(y)
-    if len(y) != len(bags):
-        raise ValueError(f"y has {len(y)} labels, there are {len(bags)} bags.")
-    if len(classes) < 2:
-        raise ValueError(f"All bags are of the class {classes.tolist()}: there is nothing to tell.")
-    return classes, y == classes[1] if len(classes) == 2 else y[:, None] == classes
-
-
 def rate_auc(
     truth: Array, scores: Array, groups: Array | None, sites: Array | None = None
 ) -> Rate | None:
