@@ -24,7 +24,6 @@ from bagwise import (
     MarkovNetworkClassifier,
     PerInstance,
     WitnessSVC,
-    io,
     load,
     save,
 )
@@ -245,14 +244,11 @@ def test_known_instances_on_a_device_lead_to_the_same_objective(kind, many, monk
 
 
 @pytest.mark.parametrize("kind", [LabelSVC, AnnealedWitnessSVC], ids=by_name)
-@pytest.mark.parametrize("where", ["file", "folds", "weights", "classes"])
+@pytest.mark.parametrize("where", ["folds", "weights", "classes"])
 def test_known_instances_follow_the_bags(kind, where, tmp_path):
     bags, y = planted(known=0.2)
     model, other, weight = kind(kernel="linear"), bags, None
-    if where == "file":
-        io.write(tmp_path / "b.bags", bags, y)
-        other = io.read(tmp_path / "b.bags")[0]
-    elif where == "folds":
+    if where == "folds":
         model.set_params(probability="sigmoid", calibration_cv=3)
         save(clone(model).fit(bags, y), tmp_path / "m.bagwise")
         assert load(tmp_path / "m.bagwise").decision_function(bags).std() > 0

@@ -1,16 +1,18 @@
 """Whether the site gives the label away: numbers by brute force, and alarms, false or not."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import Bags, WitnessSVC, audit, make_pipeline
+from bagwise import Bags, PerInstance, WitnessSVC, audit, make_pipeline
 from bagwise.crossfit import folds, out_of_fold_scores
 from bagwise.crossfit.sites import count_patients, is_associated, leave_sites_out
 from bagwise.metrics import bound_auc_of
+from bagwise.model_selection import cross_validate_bags
 from bagwise.model_selection.audit import _CHEAP, _describe
 from bagwise.model_selection.by_site import rate_auc
 
@@ -35,30 +37,25 @@ def test_pairs_of_one_site_agree_with_brute_force(n):
     truth, scores, sites = rng.random(n) < 0.4, rng.normal(size=n).round(1), rng.integers(0, 3, n)
     pairs = [
         (scores[i] > scores[j]) + 0.5 * (scores[i] == scores[j])
-        for i in np.flatnonzero(truth)
-        for j in np.flatnonzero(~truth)
+        for i, j in product(np.flatnonzero(truth), np.flatnonzero(~truth))
         if sites[i] == sites[j]
     ]
     assert rate_auc(truth, scores, None, sites).value == pytest.approx(np.mean(pairs))
-
-
-def test_one_site_has_the_interval_of_an_auc():
-    rng = np.random.default_rng(0)
-    truth, scores = rng.random(50) < 0.5, rng.normal(size=50)
-    _, *bounds = rate_auc(truth, scores, None)
-    np.testing.assert_allclose(bounds, bound_auc_of(truth, scores))
-
-
-def test_patients_are_counted_once():
-    bags, y = draw_study(12, slides=3)
-    assert count_patients(bags, y).sum() == 12
+    np.testing.assert_allclose(rate_auc(truth, scores, None)[1:], bound_auc_of(truth, scores))
 
 
 def test_whole_sites_are_left_out():
-    bags, y = draw_study(20)
-    for train, test in leave_sites_out(WitnessSVC(), bags, y)[1]:
-        assert len({*bags.sites[test]}) == 1
-        assert not {*bags.sites[train]} & {*bags.sites[test]}
+    bags, y = draw_study(60)
+    _, splits = leave_sites_out(WitnessSVC(), bags, y)
+    held = [{*bags.sites[test]} for _, test in splits]
+    assert [len(one) for one in held] == [1, 1, 1, 1]
+    assert not any({*bags.sites[train]} & one for (train, _), one in zip(splits, held, strict=True))
+    model = make_pipeline(PerInstance(StandardScaler(), by="site"), WitnessSVC(kernel="linear"))
+    found = cross_validate_bags(model, bags, y, cv="sites")  # whose own statistics are learned
+    assert len(found.values("auc")) == 4
+    with pytest.raises(ValueError, match="no site can be left out"):
+        bags, _ = draw_study(20, 2)
+        cross_validate_bags(model, bags, bags.sites == "north", cv="sites")
 
 
 def test_confounding_raises_an_alarm_and_its_absence_does_not():
@@ -70,12 +67,9 @@ def test_confounding_raises_an_alarm_and_its_absence_does_not():
     for options in ({"shift": 3.0}, {"confounded": 0.9}):
         found = audit(*draw_study(120, signal=2.0, **options), n_permutations=39)
         assert not found.alarm, options
-
-
-def test_with_two_sites_the_pairs_of_one_site_raise_it():
-    found = audit(*draw_study(120, 2, confounded=0.8, shift=2.0), n_permutations=39)
-    assert found.alarm
-    assert found.p_within <= 0.025
+    two = audit(*draw_study(120, 2, confounded=0.8, shift=2.0), n_permutations=39)
+    assert two.alarm
+    assert two.p_within <= 0.025  # by pairs of one site
 
 
 def test_the_label_of_the_first_bag_does_not_matter():
@@ -92,6 +86,7 @@ def test_slides_of_a_patient_are_permuted_together_and_results_repeat():
     assert one == other
     assert json.loads(json.dumps(one.to_dict()))["verdict"] == one.verdict
     assert sum(sum(s.counts.values()) for s in one.sites) == len(bags)
+    assert count_patients(bags, y).sum() == 40
 
 
 def test_sites_of_one_class_are_listed_and_not_averaged():
