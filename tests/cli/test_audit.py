@@ -1,5 +1,7 @@
 """Patients and sites on the command line: from slides in a table to explanations and an audit."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -143,7 +145,16 @@ def test_a_heat_map_shows_the_slides_of_a_patient(study, model, tmp_path):
     words = ("heatmap", model, study, "--bag", "P03", "--out", tmp_path / "m.svg")
     done(*words, "--geojson", tmp_path / "tiles")
     assert {file.name for file in (tmp_path / "tiles").iterdir()} == {
-        f"P03-P03-{s}.geojson" for s in range(3)
+        f"P03-{s}.geojson" for s in range(3)
     }
+    words = (*words[:-1], tmp_path / "n.svg")
+    refused(2, "P03-0.geojson", *words, "--geojson", tmp_path / "tiles")  # may be corrected by now
+    file = tmp_path / "tiles" / "P03-1.geojson"
+    content = json.loads(file.read_text())
+    content["features"][-1]["properties"]["classification"]["name"] = "negative"
+    file.write_text(json.dumps(content))
+    again = ["fit", study, *READ, "-m", "MI-SVM", "--positive", "ill", "--no-calibration"]
+    said = done(*again, "--annotations", tmp_path / "tiles", "-o", tmp_path / "n.bagwise").stderr
+    assert "Known instances by annotations: 1 of class 0." in said
     done("heatmap", model, study, "--out", tmp_path / "maps")
     refused(1, "has several parts", *words, "--image", tmp_path / "maps/P03.png", "--force")

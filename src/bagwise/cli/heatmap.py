@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from bagwise.bags.ids import file_names
+from bagwise.bags.merging import split_rows
 from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
 from bagwise.cli.options import Force
 from bagwise.cli.output import Json, say_written, show_json, steps
@@ -89,9 +90,15 @@ def heatmap(
     if positive and not (of_classes and len(applied.classes) > 2):
         raise typer.BadParameter("--positive is for models of three or more classes.")
     ids = [str(name) for name in applied.bags.ids.tolist()]
-    maps, tiles = _targets(ids, out, _PICTURES, force), []
+    maps, tiles, slides = _targets(ids, out, _PICTURES, force), [], applied
+    order = np.arange(applied.bags.n_instances)
+    if applied.bags.parts is not None:  # QuPath opens one slide at a time
+        slides, order = replace(applied, bags=applied.bags.split()), split_rows(applied.bags)[0]
     if geojson is not None:
-        tiles = _targets(ids, geojson, (".geojson", ".json"), force)
+        names = [str(name) for name in slides.bags.ids.tolist()]
+        tiles = _targets(names, geojson, (".geojson", ".json"), force)
+    from bagwise.plot.heatmap import instance_colors
+
     images = _find_images(image, ids)
     with steps("Scoring instances"):
         predicted = applied.classifier.predict(applied.seen)
@@ -108,9 +115,11 @@ def heatmap(
             options: dict[str, Any] = {"top": top, "image": picture, "title": title}
             options |= {"downsample": downsample or factor, "microns_per_pixel": mpp}
             _draw(applied, scores, pvalues, number, maps[number], **options)
-            if tiles:
-                _write_tiles(applied, scores, pvalues, number, tiles[number], top)
             advance()
+    values = scores, instance_colors(scores, pvalues), pvalues
+    in_order = [None if each is None else each[order] for each in values]
+    for number, file in enumerate(tiles):
+        _write_tiles(slides, in_order, number, file, top)
     if as_json:
         show_json({"maps": [*map(str, maps)], "tiles": [*map(str, tiles)]})
         return
@@ -203,25 +212,16 @@ def _draw(
         figure.savefig(partial, format=file.suffix[1:].lower(), dpi=150)
 
 
-def _write_tiles(
-    applied: Applied, scores: Any, pvalues: Any, number: int, file: Path, top: int
-) -> None:
+def _write_tiles(slides: Applied, values: Any, number: int, file: Path, top: int) -> None:
     from bagwise.estimators.discovery import LEVEL
     from bagwise.io import write_geojson
-    from bagwise.plot.heatmap import instance_colors, patch_side
+    from bagwise.plot.heatmap import patch_side
 
-    bags, name = applied.bags, "key instance"
-    if bags.parts is not None:  # QuPath opens one slide at a time
-        slides = replace(applied, bags=bags.split())
-        for k in np.flatnonzero(slides.bags.groups == bags.ids[number]):
-            (part,) = file_names([slides.bags.ids[k]])
-            one = file.with_name(f"{file.stem}-{part}{file.suffix}")
-            _write_tiles(slides, scores, pvalues, int(k), one, top)
-        return
+    bags, name = slides.bags, "key instance"
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
-    colors = instance_colors(scores, pvalues)[rows]
+    scores, colors, pvalues = (each if each is None else each[rows] for each in values)
     if pvalues is not None:  # the higher the score, the smaller the p-value
-        pvalues, top = pvalues[rows], int(np.sum(pvalues[rows] <= LEVEL))
-        name = f"discovery ({applied.classifier.discovery_guarantee().partition(':')[0]})"
-    own = {"top": top, "colors": colors, "name": name, "pvalues": pvalues}
-    write_geojson(file, bags.coords[rows], patch_side(bags, number), scores[rows], **own)
+        top = int(np.sum(pvalues <= LEVEL))
+        name = f"discovery ({slides.classifier.discovery_guarantee().partition(':')[0]})"
+    own: dict[str, Any] = {"top": top, "colors": colors, "name": name, "pvalues": pvalues}
+    write_geojson(file, bags.coords[rows], patch_side(bags, number), scores, **own)
