@@ -219,7 +219,8 @@ def _write_tiles(slides: Applied, values: Any, number: int, file: Path, top: int
 
     bags, name = slides.bags, "key instance"
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
-    scores, colors, pvalues = (each if each is None else each[rows] for each in values)
+    found: Any = (None if each is None else each[rows] for each in values)
+    scores, colors, pvalues = found
     if pvalues is not None:  # the higher the score, the smaller the p-value
         top = int(np.sum(pvalues <= LEVEL))
         name = f"discovery ({slides.classifier.discovery_guarantee().partition(':')[0]})"
