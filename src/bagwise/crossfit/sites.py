@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import chi2_contingency
+from scipy.stats.contingency import crosstab
 from sklearn.base import clone
 
 from bagwise._typing import Array
@@ -96,9 +97,7 @@ def count_patients(bags: Bags, y: Array) -> Array:
     """Return the numbers of patients, or bags, by site and class."""
     keys = np.stack([number_units(bags), factorize(bags.sites)[0], factorize(y)[0]])
     _, site, label = np.unique(keys, axis=1)
-    table = np.zeros((site.max() + 1, label.max() + 1), dtype=int)
-    np.add.at(table, (site, label), 1)
-    return table
+    return np.asarray(crosstab(site, label).count)
 
 
 def is_associated(bags: Bags, y: Array) -> bool:
@@ -111,9 +110,7 @@ def is_associated(bags: Bags, y: Array) -> bool:
 def permute_sites(bags: Bags, y: Array, of_unit: Array, seed: int) -> Array:
     """Return the sites of bags, permuted over the patients that have the same labels."""
     units, rng = number_units(bags), np.random.default_rng([seed, len(of_unit)])
-    codes = factorize(y)[0]
-    has = np.zeros((len(of_unit), int(codes.max()) + 1), dtype=bool)
-    has[units, codes] = True
+    has = crosstab(units, factorize(y)[0]).count > 0
     permuted = of_unit.copy()
     for pattern in np.unique(has, axis=0):
         members = np.flatnonzero((has == pattern).all(axis=1))

@@ -69,12 +69,10 @@ def _encode(bags: Bags, j: int, values: Array, categories: list[str] | None) -> 
             warnings.warn(text, UserWarning, stacklevel=4)
         return 1.0 * found
     numbers = [_parse(value) for value in values]
-    for i in [i for i, number in enumerate(numbers) if number is None][:1]:
-        raise ValueError(f"{_say(bags, i, values[i], j)}, and the model learned numbers.")
-    column = np.array(numbers, dtype=float)[:, None]
-    for i in np.flatnonzero(~np.isfinite(column))[:1]:
-        raise ValueError(f"{_say(bags, i, column[i, 0], j)}: impute it.")
-    return column
+    for i in [i for i, n in enumerate(numbers) if n is None or not np.isfinite(n)][:1]:
+        problem = ", and the model learned numbers" if numbers[i] is None else ": impute it"
+        raise ValueError(f"{_say(bags, i, values[i], j)}{problem}.")
+    return np.array(numbers, dtype=float)[:, None]
 
 
 def _say(bags: Bags, i: int, value: Any, j: int) -> str:

@@ -325,8 +325,9 @@ def check_known(bags: Bags, signs: Array, positive: Array, used: Array) -> Array
     """Return the signs within positive bags, None where all are 0; contradictions are errors."""
     wrong = np.flatnonzero((signs > 0) & expand(~positive & used, bags.offsets))
     if len(wrong):
-        bag = bag_of_row(int(wrong[0]), bags.offsets)
-        at = f"its instance {wrong[0] - bags.offsets[bag]} {_name_instance(bags, int(wrong[0]))}"
+        row, bag = int(wrong[0]), bag_of_row(int(wrong[0]), bags.offsets)
+        name = f"(id {bags.instance_ids[row]!s}) " if bags.has_instance_ids else ""
+        at = f"its instance {row - bags.offsets[bag]} {name}"
         raise ValueError(
             f"{name_of(bags.ids, bag)} is negative, but {at}is known to be positive. {REMEDY}"
         )
@@ -336,10 +337,6 @@ def check_known(bags: Bags, signs: Array, positive: Array, used: Array) -> Array
         raise ValueError(f"{name_of(bags.ids, int(empty[0]))} {what}. {REMEDY}")
     signs = np.where(expand(positive, bags.offsets), signs, 0.0)
     return signs if signs.any() else None
-
-
-def _name_instance(bags: Bags, row: int) -> str:
-    return f"(id {bags.instance_ids[row]!s}) " if bags.has_instance_ids else ""
 
 
 def warn_if_unused(model: Any, bags: Bags) -> None:

@@ -152,9 +152,8 @@ def compare_with_covariates(
         return None
     labels = np.where(judgment.truth, 1, 0)
     alone = StatisticsLogistic(statistics="none", covariates=True).fit(bags, labels)
-    fold = number_folds(folds(bags, y, cv, 0))
-    sample = Sample(labels, np.array([0, 1]), judgment.n_folds, bags.groups)
-    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
+    splits = folds(bags, y, cv, 0)
+    fold, sample = number_folds(splits), Sample(labels, np.arange(2), len(splits), bags.groups)
     scores = judgment.scores, judge(alone, bags, labels, splits).scores
     both, other = (estimate("auc", sample, [each], [fold]) for each in scores)
     return Added(both.value, other.value, difference(sample, both, other), sample.quantile)
