@@ -276,6 +276,13 @@ def as_feature_names(names: Any, n_features: int) -> Any:
     return _read_only(names)
 
 
+def feature_names(bags: Bags) -> list[Any]:
+    """Return the feature names; f1, f2, ... by default."""
+    if bags.feature_names is None:
+        return [f"f{j + 1}" for j in range(bags.n_features)]
+    return list(bags.feature_names)
+
+
 def as_indices(key: Any, n_bags: int) -> Array:
     """Return bag numbers from an array of integers or booleans."""
     key = np.asarray(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -145,8 +146,8 @@ def _named(columns: list[Any]) -> list[Any]:
 
 def _check_columns(frame: Any, named: list[Any]) -> None:
     """Refuse names that are not columns of the frame, and names that two columns have."""
-    known = list(frame.columns)
-    twice = next((c for i, c in enumerate(known) if c in known[:i]), None)
+    known = Counter(frame.columns)
+    twice = next((c for c, times in known.items() if times > 1), None)
     if twice is not None:
         raise ValueError(f"The data frame has two columns named {twice!r}: rename one.")
     missing = next((c for c in named if c not in known), None)
@@ -161,7 +162,7 @@ def _feature_columns(frame: Any, named: list[Any], features: Any) -> list[Any]:
         features = [c for c in known if c not in named]
     features = [features] if isinstance(features, str) else [*features]
     _check_columns(frame, features)
-    twice = next((c for i, c in enumerate(features) if c in features[:i]), None)
+    twice = next((c for c, times in Counter(features).items() if times > 1), None)
     if twice is not None:
         raise ValueError(f"Column {twice!r} is named twice among the features: name it once.")
     if not features:

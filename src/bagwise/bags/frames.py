@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.arrays import verify_bags
+from bagwise.bags.arrays import feature_names, verify_bags
 from bagwise.bags.segments import expand
 from bagwise.errors import list_names, suggestion
 
@@ -54,13 +54,6 @@ def long_columns(bags: Bags, y: Any) -> dict[str, Array]:
     """Return everything that is not a feature, with one value per instance."""
     of_bags = {k: expand(v, bags.offsets) for k, v in bag_columns(bags, y).items()}
     return {**of_bags, **instance_columns(bags)}
-
-
-def feature_names(bags: Bags) -> list[Any]:
-    """Return the feature names; f1, f2, ... by default."""
-    if bags.feature_names is None:
-        return [f"f{j + 1}" for j in range(bags.n_features)]
-    return list(bags.feature_names)
 
 
 def as_frame(bags: Bags, y: Any) -> Any:

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 
 from bagwise._typing import Array
+from bagwise.bags.arrays import feature_names
 from bagwise.bags.bags import Bags
-from bagwise.bags.frames import feature_names
 from bagwise.bags.segments import bag_index
 from bagwise.errors import list_names
 from bagwise.rowstores.base import count_rows, row_blocks

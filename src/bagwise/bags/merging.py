@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 
 from bagwise._typing import Array
-from bagwise.bags.arrays import select_attributes, take_rows
-from bagwise.bags.frames import feature_names
+from bagwise.bags.arrays import feature_names, select_attributes, take_rows
 from bagwise.bags.ids import as_names, differ_from_first, factorize, name_of
 from bagwise.bags.segments import bag_index, expand, offsets_of, segment_max, segment_sum
 from bagwise.errors import list_names

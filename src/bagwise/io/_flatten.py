@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.arrays import PER_BAG, PER_INSTANCE
-from bagwise.bags.frames import feature_names
+from bagwise.bags.arrays import PER_BAG, PER_INSTANCE, feature_names
 from bagwise.io._files import rows_per_block
 from bagwise.io.errors import DuplicateColumnError, FormatError
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.frames import feature_names
+from bagwise.bags.arrays import feature_names
 from bagwise.bags.leaks import FEWEST, Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import MOST_CLASSES, far_apart, feature_spreads, read_task
