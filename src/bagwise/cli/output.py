@@ -345,8 +345,11 @@ def _is_part(out: Path, read: Path) -> bool:
     return out.samefile(read) or is_listing
 
 
-def deliver(columns: dict[str, Any], out: Path | None, as_json: bool) -> None:
-    """Write columns of equal length to a file, print them as JSON, or show them as a table."""
+def deliver(columns: dict[str, Any], out: Path | None, as_json: bool, below: str = "") -> None:
+    """Write columns of equal length to a file, print them as JSON, or show them as a table.
+
+    On the screen, the long texts of the column named by ``below`` are lines under the table.
+    """
     import numpy as np
     import pandas as pd
 
@@ -357,7 +360,11 @@ def deliver(columns: dict[str, Any], out: Path | None, as_json: bool) -> None:
     if as_json:
         show_json(frame.to_dict("records"))
     elif out is None:
+        texts = frame.pop(below).head(_SHOWN) if below in frame else []
         show(_record_table(frame))
+        for row, text in enumerate(texts):
+            name = f"{frame['bag'][row]}, instance {frame['instance'][row]}, {below}"
+            _console().print(escape(f"{name}: {text}"), soft_wrap=True)
 
 
 def _write(path: Path, frame: Any) -> None:

@@ -212,7 +212,7 @@ def explain(
     instance is the share of negative bags with as high a score in them, and those up to 0.1 are
     discoveries. Of patients with several slides (`--unit`), the part is the slide of the instance
     (of rank 1, the key slide), and its share is that of the slide in the positive scores of the
-    patient. For linear and rbf models, the last column names the features that contributed most to
+    patient. For linear and rbf models, the lines below name the features that contributed most to
     the difference from the mean instance's score.
 
     `bagwise explain slides.bagwise new.csv --bag slide --only s17 --top 5`
@@ -224,7 +224,7 @@ def explain(
         wanted = np.flatnonzero(predicted == applied.description["positive_class"])
     if not len(wanted):
         say("No bag is predicted positive; --all explains the others too.")
-    deliver(_explanation(applied, predicted, wanted, top), out, as_json)
+    deliver(_explanation(applied, predicted, wanted, top), out, as_json, below="because")
 
 
 def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dict[str, Any]:
