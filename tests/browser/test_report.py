@@ -6,9 +6,12 @@ from sklearn.preprocessing import StandardScaler
 
 from bagwise import (
     AnnealedWitnessSVC,
+    CoxBag,
     InstanceSVC,
     MeanSVC,
+    OrdinalBagClassifier,
     PerInstance,
+    WitnessRegressor,
     WitnessSVC,
     make_pipeline,
     report,
@@ -70,7 +73,30 @@ def comparison():
     return report_comparison(found, bags, title=NASTY, command="bagwise compare bags.csv")
 
 
-@pytest.mark.parametrize("made", [digits, birds, slides, means, comparison])
+def numbers():
+    """Make the report of numbers of slides, with heat maps."""
+    bags, y = make_slide_bags(n_bags=30, bag_size=(20, 60), n_features=8, witness_rate=0.2)
+    return report(WitnessRegressor().fit(bags, y + np.arange(30)), bags, y + np.arange(30), cv=3)
+
+
+def grades():
+    """Make the report of grades in words."""
+    bags, y = make_gaussian_bags(n_bags=60, n_features=4, shift=4.0, random_state=0)
+    y = np.where(np.arange(60) % 3 > 0, np.where(y == 1, "mild", "none"), "severe")
+    return report(OrdinalBagClassifier(order=["none", "mild", "severe"]).fit(bags, y), bags, y)
+
+
+def times():
+    """Make the report of times of events."""
+    bags, y = make_gaussian_bags(n_bags=60, n_features=4, shift=4.0, random_state=0)
+    y = np.column_stack([np.arange(60) % 3 > 0, 2 - y + np.arange(60) / 50])
+    return report(CoxBag().fit(bags, y), bags, y, cv=3)
+
+
+PAGES = [digits, birds, slides, means, numbers, grades, times, comparison]
+
+
+@pytest.mark.parametrize("made", PAGES)
 def test_every_kind_of_report_is_accessible_fits_and_prints(opened, violations, made, tmp_path):
     path = tmp_path / "report.html"
     made().save(path)

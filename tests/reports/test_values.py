@@ -1,5 +1,6 @@
 """Pages about models of numbers, grades and times."""
 
+import json
 import re
 
 import numpy as np
@@ -38,8 +39,11 @@ def test_a_page_says_how_good_the_model_is_and_lists_the_bags(task, cv, tmp_path
     low, high = page.numbers[METRIC[task]][1:]
     assert low <= page.numbers[METRIC[task]][0] <= high
     assert page.numbers["n_folds"] == (cv or 0)
-    assert len(re.findall(r'<tr><th scope="row">\d+</th>', page.html)) == len(new)
-    assert page.html.count("<svg") == {"numbers": 3, "grades": 1, "times": 2}[task]
+    data = re.search(r'<script type="application/json" id="rows">(.*?)</script>', page.html)
+    rows = json.loads(data[1])["rows"]
+    assert sorted(int(row["id"]) for row in rows) == list(range(len(new)))
+    assert all(row["top"] and row["key"] == row["top"][0]["name"] for row in rows)
+    assert page.html.count("<svg") == {"numbers": 3, "grades": 1, "times": 3}[task]
     assert ("3-fold cross-validation" in page.html) == (cv == 3)
     assert "bagwise report m d" in page.html
     page.save(tmp_path / "page.html")

@@ -20,7 +20,7 @@ from bagwise.estimators.explanation import name_features, part_columns
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot.heatmap import instance_colors, patch_side, place_parts
 from bagwise.plot.pictures import LEAST_SIDE, picture_of
-from bagwise.reports.judgment import Judgment
+from bagwise.reports.judgment import short
 
 _TOP = 3  # instances shown per bag: a line of thumbnails
 _PIXELS = 3_000_000  # of all thumbnails: a page of noise, which compresses worst, is below 5 MB
@@ -29,25 +29,32 @@ _CELLS = 256  # along a strip or a heat map: a page or a phone shows no more
 
 
 class BagRows:
-    """Rows of the table of bags, as plain values for the page."""
+    """Rows of the table of bags, as plain values for the page.
 
-    def __init__(self, model: Any, bags: Bags, judgment: Judgment, images: Any) -> None:
+    ``heads`` say what each bag is and what is predicted.
+    """
+
+    def __init__(self, model: Any, bags: Bags, heads: list[dict[str, Any]], images: Any) -> None:
         self.model, self.seen = unwrap_model(model, bags)
-        self.bags, self.judgment = bags, judgment
-        self.sign = positive_class(self.model)[1]
+        self.bags, self.heads = bags, heads
+        of_classes = getattr(self.model, "task", "classes") == "classes"
         self.picture = None if images is None else picture_of(images, bags.n_instances)
         self.side = min(max(isqrt(_PIXELS // (_TOP * len(bags))), LEAST_SIDE), 2 * LEAST_SIDE)
         self.scores: Array | None = None
         self.pvalues: Array | None = None
         if hasattr(self.model, "instance_decision_function"):
-            self.scores = self.sign * self.model.instance_decision_function(self.seen)
+            self.scores = scores = self.model.instance_decision_function(self.seen)
+            if of_classes:
+                self.scores = scores = positive_class(self.model)[1] * scores
+            self.keys = scores if of_classes else self.model._key_scores(self.seen)[:, 0]
             if is_calibrated(self.model):
                 self.pvalues = self.model.instance_pvalues(self.seen)
-            self.colors = instance_colors(self.scores, self.pvalues)
-            self.parts = part_columns(self.bags, self.scores)
+            middle = 0.0 if of_classes else np.median(scores)
+            self.colors = instance_colors(scores - middle, self.pvalues)
+            self.parts = part_columns(self.bags, scores)
             self.why = [""] * len(bags)
             if hasattr(self.model, "_slopes"):
-                highest = bags.offsets[:-1] + segment_argmax(self.scores, bags.offsets)
+                highest = bags.offsets[:-1] + segment_argmax(self.keys, bags.offsets)
                 column = np.zeros(len(bags), dtype=int)
                 self.why = name_features(self.model, self.seen, highest, column)[0].tolist()
 
@@ -60,24 +67,14 @@ class BagRows:
         return rows
 
     def _row(self, i: int) -> dict[str, Any]:
-        found = self.judgment
-        row: dict[str, Any] = {
-            "id": str(self.bags.ids[i]),
-            "label": str(found.positive if found.truth[i] else found.negative),
-            "positive": bool(found.truth[i]),
-            "score": _short(found.scores[i]),
-            "size": int(self.bags.sizes[i]),
-        }
-        if found.probabilities is not None:
-            row["probability"] = _short(found.probabilities[i])
+        row = {"id": str(self.bags.ids[i]), **self.heads[i], "size": int(self.bags.sizes[i])}
         if self.bags.groups is not None:
             row["group"] = str(self.bags.groups[i])
         return row if self.scores is None else row | self._instances(i, self.scores)
 
     def _instances(self, i: int, scores: Array) -> dict[str, Any]:
         start, stop = int(self.bags.offsets[i]), int(self.bags.offsets[i + 1])
-        own = scores[start:stop]
-        order = start + np.argsort(-own, kind="stable")
+        order = start + np.argsort(-self.keys[start:stop], kind="stable")
         best = order[:_TOP]
         top = [self._instance(int(k), int(k) - start, scores[k]) for k in best]
         row: dict[str, Any] = {
@@ -99,9 +96,9 @@ class BagRows:
         name = str(self.bags.instance_ids[row]) if named else str(position)
         if self.bags.parts is not None:
             name = f"{self.bags.parts[row]}: {name}"
-        shown = {"name": name, "score": _short(score)}
+        shown = {"name": name, "score": short(score)}
         if self.pvalues is not None:
-            shown["p"] = _short(self.pvalues[row])
+            shown["p"] = short(self.pvalues[row])
         if self.picture is not None:
             shown["image"] = _thumbnail(self.picture(row), self.side)
         return shown
@@ -126,10 +123,6 @@ def _list_parts(columns: dict[str, Array]) -> str:
     shares = dict(zip(columns["part"].tolist(), columns["part_share"].tolist(), strict=True))
     order = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
     return list_names(f"{name} {shares[name]:.0%}" for name in order)
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 def _thin_out(values: Array) -> Array:

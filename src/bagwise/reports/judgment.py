@@ -48,6 +48,19 @@ class Judgment:
             "that was trained without it"
         )
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return what a table says of each bag."""
+        labels, right = np.where(self.truth, 1, 0), (self.scores > 0) == self.truth
+        names = [str(self.negative), str(self.positive)]
+        rows: list[dict[str, Any]] = [
+            {"label": names[k], "positive": bool(k), "score": short(score), "wrong": not fine}
+            for k, score, fine in zip(labels, self.scores, right, strict=True)
+        ]
+        if self.probabilities is not None:
+            for row, chance in zip(rows, self.probabilities, strict=True):
+                row["probability"] = short(chance)
+        return rows
+
     def proportions(self) -> dict[str, dict[str, Any]]:
         """Return sensitivity, specificity and accuracy at the threshold, with 95 % intervals."""
         predicted = self.scores > 0
@@ -72,6 +85,11 @@ class Judgment:
         return sorted(several, key=lambda row: (-row["bags"], row["name"]))[:MOST_LISTED]
 
 
+def short(value: float) -> float:
+    """Return a number with the digits that a table shows."""
+    return float(f"{value:.4g}")
+
+
 def _proportion(count: int, total: int) -> dict[str, Any]:
     low, high = wilson(count / total, total)
     return {"count": count, "total": total, "value": count / total, "low": low, "high": high}
@@ -93,22 +111,30 @@ def judge(
         seen = score_bags(model, bags, y)
         chances = _probabilities(seen.model, seen.bags, positive)
         return Judgment(seen.truth, seen.scores, chances, positive, negative, 0)
-    splits, done = folds(bags, y, cv, 0), count()
+    splits = folds(bags, y, cv, 0)
     fewest = min(count_fewest(bags[train], y[train]) for train, _ in splits)
+
+    def score(copy: Any, held_out: Bags, _: Array) -> tuple[Array, Array | None]:
+        return sign * bag_scores(copy, held_out), _probabilities(copy, held_out, positive)
+
+    parts = ask_copies(with_fewer_folds(clone(model), fewest), bags, y, splits, score, tell)
+    scores = in_order([part[0] for part in parts], splits)
+    known = [part[1] for part in parts if part[1] is not None]
+    probabilities = in_order(known, splits) if known else None
+    return Judgment(y == positive, scores, probabilities, positive, negative, len(splits))
+
+
+def ask_copies(
+    copy: Any, bags: Bags, y: Array, splits: list[tuple[Array, Array]], score: Any, tell: Any
+) -> list[Any]:
+    """Return what ``score(copy, bags, y)`` says of the held-out bags of each fold."""
+    done = count()
 
     def fit(copy: Any, train: Array, _: Array) -> None:
         tell("Fitting folds", next(done), len(splits))
         copy.fit(bags[train], y[train])
 
-    def score(copy: Any, held_out: Bags, _: Array) -> tuple[Array, Array | None]:
-        return sign * bag_scores(copy, held_out), _probabilities(copy, held_out, positive)
-
-    copy = with_fewer_folds(clone(model), fewest)
-    parts = list(fit_folds(copy, bags, y, None, splits, score, fit=fit))
-    scores = in_order([part[0] for part in parts], splits)
-    known = [part[1] for part in parts if part[1] is not None]
-    probabilities = in_order(known, splits) if known else None
-    return Judgment(y == positive, scores, probabilities, positive, negative, len(splits))
+    return list(fit_folds(copy, bags, y, None, splits, score, fit=fit))
 
 
 def _probabilities(model: Any, bags: Bags, positive: Any) -> Array | None:

@@ -76,66 +76,76 @@ def report(
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     check_consistent_length(bags, y)
     named, tell = unwrap_model(model, bags[:1])[0], callback or (lambda *_: None)
-    name = paper_name_of(named)
+    name, task = paper_name_of(named), getattr(named, "task", "classes")
     content: dict[str, Any] = {
+        "task": task,
         "title": title or f"{name} on {data_name or f'{len(bags):,} bags'}",
         "command": command,
         "data_name": data_name,
         "n_bags": len(bags),
         "n_instances": bags.n_instances,
         "paper_name": name,
+        "class_name": type(named).__name__,
         "certificate": certificate(named),
         "parameters": parameters(named, model),
     }
-    if getattr(named, "task", "classes") != "classes":
-        content |= value_content(model, bags, y, cv, tell)
-        return Report(render("values.html", content), content["numbers"])
-    if len(named.classes_) > 2:
-        label = named.classes_[-1] if pos_label is None else pos_label
-        model = OneAgainstOthers(model, label)
+    if task == "classes":
+        if len(named.classes_) > 2:
+            label = named.classes_[-1] if pos_label is None else pos_label
+            model = OneAgainstOthers(model, label)
+        content |= _class_content(model, named, bags, y, cv, tell, leave_sites_out)
+    else:
+        content |= value_content(model, named, bags, y, cv, tell)
+    if (trained := convergence(named)) is not None:
+        content["figures"]["convergence"] = trained
+    content["figures"] = {key: svg(figure) for key, figure in content["figures"].items()}
+    rows = BagRows(model, bags, content["heads"], images).all(tell)
+    rows = [rows[i] for i in content["order"]]
+    content["columns"] = _columns(rows, content["names"])
+    content["rows_json"] = json_text({"rows": rows, "positive": content["positive"]})
+    page = "report.html" if task == "classes" else "values.html"
+    counts = {"n_bags": len(bags), "n_folds": content["n_folds"]}
+    return Report(render(page, content), counts | content["numbers"])
+
+
+def _class_content(
+    model: Any, named: Any, bags: Bags, y: Array, cv: Any, tell: Any, leave_sites_out: bool
+) -> dict[str, Any]:
+    """Return what the page of a model of classes shows beside what all pages do."""
     judgment = judge(model, bags, y, cv, tell)
     tell("Scoring instances", 0, 0)
     inner, seen = unwrap_model(model, bags)
     curves = [
         Curve.trace(kind, judgment.truth, judgment.scores, bags.groups) for kind in (ROC, PRECISION)
     ]
-    figures = {name: svg(figure) for name, figure in _draw(inner, seen, y, judgment, curves)}
-    rows = BagRows(model, bags, judgment, images).all(tell)
+    figures = dict(_draw(inner, seen, y, judgment, curves))
     tell("Looking at the data", 0, 0)
-    content |= _describe_rates(judgment, curves[0]) | {
+    added = compare_with_covariates(named, bags, y, cv, judgment)
+    roc, proportions = curves[0], judgment.proportions()
+    auc = {"value": roc.value, "low": roc.interval[0], "high": roc.interval[1]}
+    found = {"auc": auc, **proportions}
+    numbers = {name: [x["value"], x["low"], x["high"]] for name, x in found.items()}
+    if added is not None:
+        numbers["beyond_covariates"] = [added.both, added.alone, added.more.p_value]
+    return {
+        "judgment": judgment,
+        "n_folds": judgment.n_folds,
+        "numbers": numbers,
+        "proportions": proportions,
+        "decisions": decides_badly({name: x["value"] for name, x in found.items()}),
+        "auc": auc,
         "groups": judgment.of_groups(bags.groups),
         "facts": data_facts(bags, y, judgment.positive),
-        "class_name": type(named).__name__,
         "scores_instances": hasattr(named, "instance_decision_function"),
-        "added": compare_with_covariates(named, bags, y, cv, judgment),
+        "added": added,
         "figures": figures,
         "sites": _site_rows(model, bags, y, judgment, leave_sites_out),
         "leave_sites_out": leave_sites_out and judgment.n_folds,
         "guarantee": inner.discovery_guarantee() if is_calibrated(inner) else "",
-        "rows_json": json_text({"rows": rows, "positive": str(judgment.positive)}),
-        "columns": _columns(rows),
-    }
-    return Report(render("report.html", content), _numbers(content))
-
-
-def _numbers(content: dict[str, Any]) -> dict[str, Any]:
-    rates = {"auc": content["auc"], **content["proportions"]}
-    counts = {"n_bags": content["n_bags"], "n_folds": content["judgment"].n_folds}
-    if content["added"] is not None:
-        added = content["added"]
-        counts["beyond_covariates"] = [added.both, added.alone, added.more.p_value]
-    return counts | {name: [x["value"], x["low"], x["high"]] for name, x in rates.items()}
-
-
-def _describe_rates(judgment: Judgment, roc: Curve) -> dict[str, Any]:
-    """Return rates and AUC with their intervals, and whether the threshold is a bad one."""
-    proportions = judgment.proportions()
-    rates = {name: found["value"] for name, found in proportions.items()}
-    return {
-        "judgment": judgment,
-        "proportions": proportions,
-        "decisions": decides_badly({**rates, "auc": roc.value}),
-        "auc": {"value": roc.value, "low": roc.interval[0], "high": roc.interval[1]},
+        "heads": judgment.rows(),
+        "order": range(len(bags)),
+        "names": {},
+        "positive": str(judgment.positive),
     }
 
 
@@ -164,15 +174,12 @@ def _draw(
     yield "sizes", draw_sizes(seen.sizes, judgment.scores, judgment.truth)
     if hasattr(model, "instance_decision_function"):
         yield "instances", score_histogram(model, seen, y)
-    trained = convergence(model)
-    if trained is not None:
-        yield "convergence", trained
 
 
-def _columns(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    named = {"id": "bag", "size": "instances", "key": "key instance", "parts": "shares of parts"}
+def _columns(rows: list[dict[str, Any]], names: dict[str, str]) -> list[tuple[str, str]]:
+    usual = {"id": "bag", "size": "instances", "key": "key instance", "parts": "shares of parts"}
     every = ("id", "label", "score", "probability", "size", "group", "key", "parts", "discoveries")
-    return [(key, named.get(key, key)) for key in every if key in rows[0]]
+    return [(key, (usual | names).get(key, key)) for key in every if key in rows[0]]
 
 
 _SHOWS = ("callback", "verbose", "n_jobs")  # parameters that change no number

@@ -3,54 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.crossfit import fit_folds, folds
+from bagwise.crossfit import folds
 from bagwise.crossfit.folds import number_folds
 from bagwise.estimators.discovery import LEVEL
-from bagwise.estimators.explanation import instance_names
 from bagwise.measures import NAMES, choose_landmarks, judge_predictions
 from bagwise.metrics import unwrap_model
 from bagwise.models.ordinal import number_grades
 from bagwise.plot._display import FAINT, NEGATIVE, POSITIVE, new_axes
-from bagwise.reports.rendering import svg
+from bagwise.reports.facts import data_facts
+from bagwise.reports.judgment import ask_copies, short
 from bagwise.times import Times, check_times, kaplan_meier
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _GROUPS = ("lowest third of the risks", "middle third", "highest third")
 
 
 def value_content(
-    model: Any, bags: Bags, y: Array, cv: Any, tell: Callable[[str, int, int], None]
+    model: Any, named: Any, bags: Bags, y: Array, cv: Any, tell: Callable[[str, int, int], None]
 ) -> dict[str, Any]:
-    """Return what the template shows: metrics, figures, and one row per bag."""
-    inner, _ = unwrap_model(model, bags[:1])
-    y = check_times(y).as_array() if inner.task == "times" else y
-    predicted, survival, fold = _predict(model, inner.task, bags, y, cv, tell)
-    moments = _landmarks(y) if inner.task == "times" else None
-    metrics = judge_predictions(inner, bags, y, predicted, survival, moments, fold)
+    """Return what the page shows beside what all pages do; ``named`` is the model without steps."""
+    times = named.task == "times"
+    y = check_times(y).as_array() if times else y
+    moments = _landmarks(y) if times else None
+    predicted, survival, fold = _predict(model, bags, y, moments, cv, tell)
+    metrics = judge_predictions(named, bags, y, predicted, survival, moments, fold)
     n_folds = 0 if fold is None else int(fold.max()) + 1
-    intervals = {name: list(value) for name, value in metrics.items()}
-    axes: dict[str, Axes] = {
+    figures = {
         "numbers": lambda: _draw_numbers(bags, y, predicted),
-        "grades": lambda: _draw_grades(inner, y, predicted),
+        "grades": lambda: _draw_grades(named, y, predicted),
         "times": lambda: _draw_times(y, predicted, survival),
-    }[inner.task]()
+    }[named.task]()
     folded = f"by {n_folds}-fold cross-validation, each bag by a copy that did not see it"
     return {
-        "task": inner.task,
         "how": folded if n_folds else "on bags that it had not seen",
         "metrics": [(_name(name), *(f"{v:.3g}" for v in value)) for name, value in metrics.items()],
-        "figures": {name: svg(ax.get_figure()) for name, ax in axes.items()},
-        "rows": _rows(model, inner, bags, y, predicted),
-        "numbers": {"n_bags": len(bags), "n_folds": n_folds} | intervals,
+        "numbers": {name: list(value) for name, value in metrics.items()},
+        "n_folds": n_folds,
+        "figures": figures,
+        "drawn": list(figures),
+        "facts": data_facts(bags, y),
+        "names": {"label": "true", "score": "risk" if times else "predicted"},
+        "positive": None,
+        **_rows(named, y, predicted),
     }
 
 
@@ -60,27 +61,25 @@ def _name(metric: str) -> str:
 
 
 def _predict(
-    model: Any, task: str, bags: Bags, y: Array, cv: Any, tell: Callable[[str, int, int], None]
+    model: Any, bags: Bags, y: Array, moments: Array | None, cv: Any, tell: Any
 ) -> tuple[Array, Any, Any]:
-    """Return predictions, survival functions of times, and folds.
+    """Return predictions, survival functions at some moments, and folds.
 
     With ``cv``, copies that did not see the bags predict; the folds are None otherwise.
     """
-    moments = _landmarks(y) if task == "times" else None
 
-    def judge(fitted: Any, held: Bags, _: Array) -> tuple[Array, Array]:
+    def score(fitted: Any, held: Bags, _: Array) -> tuple[Array, Array]:
         inner, seen = unwrap_model(fitted, held)
         survival = np.empty(len(held)) if moments is None else inner._survival_at(seen, moments)
         return np.asarray(inner.predict(seen)), survival
 
     if cv is None:
-        return *judge(model, bags, y), None
-    splits = folds(bags, y, cv, 0, ordered=task != "grades")
-    tell("Fitting folds", 0, len(splits))
-    parts = fit_folds(clone(model), bags, y, None, splits, judge)
-    predicted, survival = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return *score(model, bags, y), None
+    splits = folds(bags, y, cv, 0, ordered=unwrap_model(model, bags[:1])[0].task != "grades")
+    parts = ask_copies(clone(model), bags, y, splits, score, tell)
     order = np.argsort(np.concatenate([test for _, test in splits]))
-    return predicted[order], survival[order], number_folds(splits)
+    predicted, survival = (np.concatenate(part)[order] for part in zip(*parts, strict=True))
+    return predicted, survival, number_folds(splits)
 
 
 def _landmarks(y: Array) -> Array:
@@ -91,7 +90,7 @@ def _landmarks(y: Array) -> Array:
 # Figures ------------------------------------------------------------------------------------------
 
 
-def _draw_numbers(bags: Bags, y: Array, predicted: Array) -> dict[str, Axes]:
+def _draw_numbers(bags: Bags, y: Array, predicted: Array) -> dict[str, Any]:
     errors = y - predicted
     band = float(np.quantile(np.abs(errors), 1 - LEVEL))
     ends = np.array([min(y.min(), predicted.min()), max(y.max(), predicted.max())])
@@ -105,26 +104,25 @@ def _draw_numbers(bags: Bags, y: Array, predicted: Array) -> dict[str, Axes]:
     residuals.set(xlabel="predicted", ylabel="true minus predicted")
     sizes.plot(bags.sizes, np.abs(errors), ".", color=NEGATIVE)
     sizes.set(xlabel="instances in the bag", ylabel="absolute error")
-    return {"predicted against true": against, "residuals": residuals, "error by size": sizes}
+    shown = {"predicted against true": against, "residuals": residuals, "error by size": sizes}
+    return {name: ax.get_figure() for name, ax in shown.items()}
 
 
-def _draw_grades(inner: Any, y: Array, predicted: Array) -> dict[str, Axes]:
-    grades = inner.classes_.tolist()
-    counts = np.array([[np.sum((y == a) & (predicted == b)) for b in grades] for a in grades])
-    ax = new_axes()
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for (i, j), count in np.ndenumerate(counts):
-        color = "w" if shares[i, j] > 0.6 else "k"
-        ax.text(j, i, str(count), ha="center", va="center", color=color)
-    ticks = range(len(grades))
-    ax.set_xticks(ticks, map(str, grades))
-    ax.set_yticks(ticks, map(str, grades))
-    ax.set(xlabel="predicted grade", ylabel="true grade")
-    return {"bags by true and predicted grade": ax}
+def _draw_grades(named: Any, y: Array, predicted: Array) -> dict[str, Any]:
+    """Draw the numbers of bags; colors are their shares of the true grade."""
+    counts, shares = (
+        confusion_matrix(y, predicted, labels=named.classes_, normalize=how)
+        for how in (None, "true")
+    )
+    shown = ConfusionMatrixDisplay(shares, display_labels=named.classes_)
+    shown.plot(ax=new_axes(), cmap="Blues", colorbar=False, im_kw={"vmin": 0, "vmax": 1})
+    for text, count in zip(shown.text_.ravel(), counts.ravel(), strict=True):
+        text.set_text(str(count))
+    shown.ax_.set(xlabel="predicted grade", ylabel="true grade")
+    return {"bags by true and predicted grade": shown.figure_}
 
 
-def _draw_times(y: Array, risk: Array, survival: Array) -> dict[str, Axes]:
+def _draw_times(y: Array, risk: Array, survival: Array) -> dict[str, Any]:
     """Draw Kaplan-Meier's curves of three groups of risk, and predicted against true events."""
     times, ax, calibration = check_times(y), new_axes(), new_axes()
     group = np.searchsorted(np.quantile(risk, [1 / 3, 2 / 3]), risk)
@@ -147,32 +145,29 @@ def _draw_times(y: Array, risk: Array, survival: Array) -> dict[str, Axes]:
     ax.set_xticks(ticks, [f"{t:.3g}\n{_count_at_risk(times, group, t)}" for t in ticks])
     ax.set(ylabel="without event", ylim=(0, 1.02))
     ax.set_xlabel("time, and bags at risk: lowest, middle, highest third")
-    ax.legend(fontsize="small", loc="upper right")
+    ax.legend(fontsize="small")
     shown = [f"{moments[m]:.3g}" for m in choose_landmarks(np.arange(len(moments)))]
     calibration.set(xlabel=f"predicted share of events by {', '.join(shown)}", ylabel="true share")
-    return {"survival by risk": ax, "calibration by thirds of the risks": calibration}
+    figures = {"survival by risk": ax, "calibration by thirds of the risks": calibration}
+    return {name: of.get_figure() for name, of in figures.items()}
 
 
 def _count_at_risk(times: Times, group: Array, t: float) -> str:
     return "\n".join(str(int(np.sum(times[group == k].time >= t))) for k in range(3))
 
 
-def _rows(model: Any, inner: Any, bags: Bags, y: Array, predicted: Array) -> list[list[str]]:
-    """Return the id, truth, prediction, size and key instance of every bag, the worst first."""
-    keys = bags.flat(model.key_instances(bags)) if hasattr(model, "key_instances") else None
-    named = instance_names(bags)
-    if inner.task == "times":
-        order = np.argsort(-predicted, kind="stable")
-        truth = [f"{'event' if t['event'] else 'censored'} at {t['time']:.4g}" for t in y]
-    elif inner.task == "numbers":
-        order, truth = np.argsort(-np.abs(y - predicted), kind="stable"), [f"{v:.4g}" for v in y]
+def _rows(named: Any, y: Array, predicted: Array) -> dict[str, Any]:
+    """Return truth and prediction of every bag, and their order, the worst first."""
+    heads: list[dict[str, Any]]
+    if named.task == "grades":
+        codes = [number_grades(each, named.classes_) for each in (y, predicted)]
+        worst, pairs = np.abs(codes[0] - codes[1]), zip(y.tolist(), predicted.tolist(), strict=True)
+        heads = [{"label": str(a), "score": str(b), "wrong": a != b} for a, b in pairs]
+    elif named.task == "numbers":
+        worst, pairs = np.abs(y - predicted), zip(y, predicted, strict=True)
+        heads = [{"label": short(a), "score": short(b)} for a, b in pairs]
     else:
-        numbers = (number_grades(each, inner.classes_) for each in (y, predicted))
-        order = np.argsort(-np.abs(np.subtract(*numbers)), kind="stable")
-        truth = [str(value) for value in y.tolist()]
-    shown = [str(v) if inner.task == "grades" else f"{v:.4g}" for v in predicted.tolist()]
-    return [
-        [str(bags.ids[i]), truth[i], shown[i], str(bags.sizes[i]),
-            "" if keys is None else str(named[keys[i]])]
-        for i in order
-    ]  # fmt: skip
+        worst, what = predicted, np.where(y["event"], "event", "censored")
+        every = zip(what, y["time"], predicted, strict=True)
+        heads = [{"label": f"{e} at {t:.4g}", "score": short(risk)} for e, t, risk in every]
+    return {"heads": heads, "order": np.argsort(-worst, kind="stable")}

@@ -1,46 +1,48 @@
 "use strict";
 (() => {
-  const { rows, positive } = JSON.parse(document.getElementById("rows").textContent);
+  const { rows, positive } = JSON.parse(document.getElementById("rows").textContent); // null: no classes
   const calibrated = "discoveries" in rows[0];
   const at = (id) => document.getElementById(id);
   const onScreen = 25, onPaper = 1000;
   let perPage = onScreen;
   const view = { key: null, down: false, page: 0, text: "", filter: "all" };
 
-  // Threshold
-  const scores = rows.map((row) => row.score);
-  const low = Math.min(0, ...scores), high = Math.max(0, ...scores);
-  const slider = at("threshold");
-  const span = high - low || 1;
-  const zero = Math.round((1000 * (0 - low)) / span);
-  const rate = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} % (${part} of ${whole})` : "undefined (no such bag)");
-  function judge() {
-    const position = Number(slider.value);
-    const threshold = position === zero ? 0 : low + (span * position) / 1000;
-    let tp = 0, fn = 0, fp = 0, tn = 0;
-    for (const row of rows) {
-      if (row.positive) row.score > threshold ? tp++ : fn++;
-      else row.score > threshold ? fp++ : tn++;
+  // Threshold of two classes
+  function offerThresholds() {
+    const scores = rows.map((row) => row.score);
+    const low = Math.min(0, ...scores), high = Math.max(0, ...scores);
+    const slider = at("threshold");
+    const span = high - low || 1;
+    const zero = Math.round((1000 * (0 - low)) / span);
+    const rate = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} % (${part} of ${whole})` : "undefined (no such bag)");
+    function judge() {
+      const position = Number(slider.value);
+      const threshold = position === zero ? 0 : low + (span * position) / 1000;
+      let tp = 0, fn = 0, fp = 0, tn = 0;
+      for (const row of rows) {
+        if (row.positive) row.score > threshold ? tp++ : fn++;
+        else row.score > threshold ? fp++ : tn++;
+      }
+      at("threshold-value").textContent = threshold.toPrecision(3);
+      for (const [id, n] of Object.entries({ tp, fn, fp, tn })) at(id).textContent = n;
+      at("sensitivity").textContent = rate(tp, tp + fn);
+      at("specificity").textContent = rate(tn, tn + fp);
+      at("ppv").textContent = rate(tp, tp + fp);
+      at("npv").textContent = rate(tn, tn + fn);
     }
-    at("threshold-value").textContent = threshold.toPrecision(3);
-    for (const [id, n] of Object.entries({ tp, fn, fp, tn })) at(id).textContent = n;
-    at("sensitivity").textContent = rate(tp, tp + fn);
-    at("specificity").textContent = rate(tn, tn + fp);
-    at("ppv").textContent = rate(tp, tp + fp);
-    at("npv").textContent = rate(tn, tn + fn);
+    const reset = () => { slider.value = zero; judge(); };
+    slider.addEventListener("input", judge);
+    at("threshold-reset").addEventListener("click", reset);
+    reset();
   }
-  const reset = () => { slider.value = zero; judge(); };
-  slider.addEventListener("input", judge);
-  at("threshold-reset").addEventListener("click", reset);
-  reset();
+  if (at("threshold")) offerThresholds();
 
   // Table of bags
   const buttons = [...document.querySelectorAll("#bag-table th button")];
   const keys = buttons.map((button) => button.dataset.key);
-  const wrong = (row) => row.score > 0 !== row.positive;
   const kept = {
     all: () => true,
-    wrong,
+    wrong: (row) => row.wrong,
     positive: (row) => row.positive,
     negative: (row) => !row.positive,
   };
@@ -70,7 +72,7 @@
     view.page = Math.min(view.page, pages - 1);
     const lines = found.slice(view.page * perPage, (view.page + 1) * perPage).map((row) => {
       const tr = document.createElement("tr");
-      if (wrong(row)) { tr.className = "wrong"; tr.title = "wrong prediction"; }
+      if (row.wrong) { tr.className = "wrong"; tr.title = "wrong prediction"; }
       tr.append(...keys.map((key) => cell(row, key)));
       return tr;
     });
@@ -93,7 +95,7 @@
     });
   }
   at("search").addEventListener("input", (event) => change({ text: event.target.value }));
-  at("filter").addEventListener("change", (event) => change({ filter: event.target.value }));
+  at("filter")?.addEventListener("change", (event) => change({ filter: event.target.value }));
   at("previous").addEventListener("click", () => { view.page--; show(); });
   at("next").addEventListener("click", () => { view.page++; show(); });
   show();
@@ -120,16 +122,17 @@
   }
   function open(row) {
     const verdict = row.score > 0 ? positive : `not ${positive}`;
-    const parts = [element("p", { textContent: `True label: ${row.label}. Score ${row.score}: predicted ${verdict}. ${row.size} instances.` })];
+    const said = positive === null ? `Predicted: ${row.score}.` : `Score ${row.score}: predicted ${verdict}.`;
+    const parts = [element("p", { textContent: `True label: ${row.label}. ${said} ${row.size} instances.` })];
     if (row.strip) {
-      parts.push(element("h4", { textContent: `All instances, from the highest score to the lowest (${calibrated ? "dark: small p-value" : "red: above 0"})` }));
+      parts.push(element("h4", { textContent: `All instances, the most responsible first (${calibrated ? "dark: small p-value" : positive === null ? "red: high" : "red: above 0"})` }));
       parts.push(image(row.strip, "strip", "Scores of all instances as colors"));
     }
     if (row.map) {
       const title = row.order ? `Where they are (row by row: ${row.order})` : "Where they are";
       parts.push(element("h4", { textContent: title }), image(row.map, "map", "Heat map of instance scores"));
     }
-    if (row.top) parts.push(element("h4", { textContent: "Highest instances" }), top(row));
+    if (row.top) parts.push(element("h4", { textContent: "Most responsible instances" }), top(row));
     if (row.why) {
       parts.push(element("h4", { textContent: "Largest contributions to the key instance's score" }), element("p", { textContent: row.why }));
     }
