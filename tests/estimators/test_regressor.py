@@ -111,6 +111,8 @@ def test_labels_of_another_kind_name_the_models_for_them():
     for model in (MeanRegressor(), WitnessSVC()):
         with pytest.raises(ValueError, match=r"fields event, time.*BagSurvival or CoxBag"):
             model.fit(X, times)
+        with pytest.raises(ValueError, match=r"two columns.*BagSurvival or CoxBag"):
+            model.fit(X, np.ones((len(y), 2)))
 
 
 def test_numbers_that_are_missing_or_infinite_are_named():

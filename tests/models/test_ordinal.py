@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from bagwise import Bags, OrdinalBagClassifier, WitnessSVC
+from bagwise import Bags, OrdinalBagClassifier, WitnessSVC, report
 from bagwise.errors import TaskWarning
+from bagwise.model_selection import ConformalBagClassifier, compare, cross_validate_bags
 
 
 def graded(n_bags=120, seed=0, names=None):
@@ -63,6 +64,22 @@ def test_text_has_the_order_that_is_given(form):
     model = OrdinalBagClassifier(order=names if form == "order" else None).fit(bags, given)
     assert model.classes_.tolist() == names
     assert model.score(bags, y) > 0.85
+
+
+def test_ordered_categories_keep_their_order_wherever_they_are_judged():
+    names = ["mild", "grave", "awful"]  # not the order of the alphabet
+    bags, y, _ = graded(names=names)
+    given, model = pd.Series(pd.Categorical(y, names, ordered=True)), OrdinalBagClassifier()
+    assert cross_validate_bags(model, bags, given, cv=3).summary()["kappa"]["mean"] > 0.8
+    assert report(model.fit(bags, given), bags, y, cv=3).numbers["kappa"][0] > 0.8
+    sets = ConformalBagClassifier(estimator=OrdinalBagClassifier(order=names), cv=3).fit(bags, y)
+    found = sets.predict_set(bags, 0.9)
+    assert found[np.arange(len(y)), np.searchsorted(sets.classes_, y)].mean() > 0.85
+    assert found.sum(axis=1).mean() < 1.5
+    few = {"models": ["MI-SVM"], "task": "grades", "cv": 3, "n_repeats": 1}
+    assert compare(bags, given, **few).results["MI-SVM"].estimates["kappa"].value > 0.7
+    with pytest.raises(ValueError, match="Grades that are text have no order"):
+        compare(bags, y, **few)
 
 
 def test_bad_grades_are_named(model):

@@ -5,6 +5,7 @@ import pytest
 
 from bagwise import AutoBagClassifier, Bags, BagSurvival, CoxBag, StatisticsLogistic
 from bagwise.errors import TaskWarning
+from bagwise.model_selection import cross_validate_bags
 from bagwise.times import check_times, concordance
 
 
@@ -48,6 +49,7 @@ def test_cox_finds_what_the_mean_decides():
     new, truth = planted(seed=1, aggregate=np.mean)
     model = CoxBag().fit(bags, y)
     assert model.score(new, truth) > 0.8
+    assert cross_validate_bags(model, bags, y, cv=3).summary()["harrell_c"]["mean"] > 0.75
     scores = model.instance_decision_function(new)
     means = np.add.reduceat(scores, new.offsets[:-1]) / new.sizes
     np.testing.assert_allclose(means, model.predict(new), atol=1e-9)

@@ -121,10 +121,12 @@ def check_target(model: Any, bags: Bags, y: Any) -> Array:
     kind = type(model).__name__
     if y is None:
         raise ValueError(f"{kind} requires y to be passed, but the target y is None.")
-    if getattr(getattr(y, "dtype", None), "names", None):
+    names, shape = getattr(getattr(y, "dtype", None), "names", None), np.shape(y)
+    if names or shape[1:] == (2,):
+        what = f"the fields {', '.join(names)}" if names else "two columns"
         raise ValueError(
-            f"y has the fields {', '.join(y.dtype.names)}, and {kind} takes one label per bag: "
-            "take BagSurvival or CoxBag for events and times."
+            f"y has {what}, and {kind} takes one label per bag: take BagSurvival or CoxBag for "
+            "events and times."
         )
     y = column_or_1d(y, warn=True)
     if len(y) != len(bags):

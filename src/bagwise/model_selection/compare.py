@@ -36,6 +36,7 @@ from bagwise.model_selection.nested import INNER_FOLDS, NestedCell, OuterFolds, 
 from bagwise.model_selection.runner import Runner, Store, hash_data
 from bagwise.model_selection.scaling import scalings, settle_scale, with_scaler
 from bagwise.model_selection.search import FOLDS
+from bagwise.models.ordinal import needs_order, number_grades, order_of_categories, sort_grades
 from bagwise.models.statistics import StatisticsForestRegressor, StatisticsLogistic
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.cluster import for_processes
@@ -73,7 +74,8 @@ def compare(
     bags : Bags, or anything check_bags takes
         The data.
     y : array-like of shape (n_bags,)
-        Labels of the bags: classes, numbers, numbered grades, or events and times.
+        Labels of the bags: classes, numbers, grades that are numbers or ordered categories, or
+        events and times.
     models : dict of str to estimator, or list of str, default=None
         Models by name, or names of methods as `bagwise.by_paper_name` knows them, with the linear
         kernel above 50,000 instances. All methods that make sense for the bags when None (see
@@ -134,9 +136,8 @@ def compare(
     ('MI-SVM', ['MI-SVM', 'SIL'])
     """
     deadline = Deadline.after(time_limit)
-    bags, y = check_bags(bags, finite=impute is None), np.asarray(y)
-    scale, task = settle_scale(bags, scale), task or read_task(y)
-    y = check_times(y, bags.ids).as_array() if task == "times" else y
+    bags, task = check_bags(bags, finite=impute is None), task or read_task(y)
+    scale, y = settle_scale(bags, scale), _check_labels(bags, y, task)
     metric = metric or OF_TASKS.get(task, "auc")
     outer = OuterFolds(bags, y, Protocol(cv, inner_cv, metric, scale, random_state, impute))
     _check(outer, n_repeats, task)
@@ -150,6 +151,18 @@ def compare(
         store = None if out is None else _open_store(Path(out), outer, stack)
         runner = _make_runner(outer, chosen, n_jobs, store=store, deadline=deadline)
         return _Run(start, outer, runner, callback).finish()
+
+
+def _check_labels(bags: Bags, y: Any, task: str) -> Array:
+    """Return labels as an array: events and times with their names, grades as numbers."""
+    if task == "times":
+        return check_times(y, bags.ids).as_array()
+    order, y = order_of_categories(y), np.asarray(y)
+    if task != "grades" or y.dtype.kind in "iufb":
+        return y
+    if order is None and needs_order(np.unique(y).tolist()):
+        raise ValueError("Grades that are text have no order: pass ordered categories, or numbers.")
+    return number_grades(y, sort_grades(y, order))
 
 
 def _check(outer: OuterFolds, n_repeats: int, task: str) -> None:

@@ -42,6 +42,7 @@ from bagwise.crossfit import fit_folds, folds
 from bagwise.crossfit.folds import number_units
 from bagwise.crossfit.scores import bag_scores
 from bagwise.estimators.params import Parameters, Words, param
+from bagwise.estimators.tags import last_step
 
 _APART = "The training bags; those of one group stay on one side of every fold."
 
@@ -89,7 +90,7 @@ class _Conformal(Parameters):
     def _ask_copies(self, bags: Any) -> list[Array]:
         check_is_fitted(self)
         bags = check_bags(bags)
-        return [bag_scores(model, bags) for model in self.estimators_]
+        return [_score(model, bags) for model in self.estimators_]
 
 
 class ConformalBagClassifier(ClassifierMixin, _Conformal):
@@ -253,7 +254,14 @@ def _upper_quantile(values: Array, weight: Array, outside: float) -> Array:
 
 def _judge(model: Any, held_out: Bags, _: Array) -> tuple[Any, Array]:
     """Return a fold's model and its scores of the bags it did not see."""
-    return model, bag_scores(model, held_out)
+    return model, _score(model, held_out)
+
+
+def _score(model: Any, bags: Bags) -> Array:
+    """Return decision values, or predicted numbers; of grades probabilities, sorted by label."""
+    if getattr(last_step(model), "task", "") == "grades":
+        return model.predict_proba(bags)[:, np.argsort(model.classes_)]
+    return bag_scores(model, bags)
 
 
 def _per_class(scores: Array) -> Array:

@@ -21,11 +21,13 @@ from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import fit_folds, folds, in_order, out_of_fold_scores
 from bagwise.crossfit.sites import leave_sites_out, meet_site, site_of_units
 from bagwise.errors import message_of
-from bagwise.estimators.tags import last_step
+from bagwise.estimators.tags import configure, last_step
 from bagwise.measures import evaluate_model
 from bagwise.metrics import bag_report
 from bagwise.model_selection.scaling import with_scaler
 from bagwise.model_selection.search import FOLDS
+from bagwise.models.ordinal import order_of_categories
+from bagwise.times import check_times
 
 _TIE = 0.01  # of AUC: less says nothing, and models that treat classes alike differ by rounding
 
@@ -126,9 +128,11 @@ def cross_validate_bags(
     >>> len(result.folds), round(result.summary()["auc"]["mean"], 2)
     (4, 0.98)
     """
-    bags, y = check_bags(bags, finite=False), np.asarray(y)
-    task = getattr(last_step(estimator), "task", "classes")
+    bags, task = check_bags(bags, finite=False), getattr(last_step(estimator), "task", "classes")
     ordered = task in ("numbers", "times")
+    if task == "grades" and (order := order_of_categories(y)) is not None:
+        estimator = configure(clone(estimator), order=list(order))  # arrays forget it
+    y = check_times(y, bags.ids).as_array() if task == "times" else np.asarray(y)
     of_task = bag_report if task == "classes" else _report_values
     if cv == "sites":
         site_of_units(bags)  # a patient at two sites is an error

@@ -37,6 +37,12 @@ def needs_order(grades: list[Any]) -> bool:
     return isinstance(grades[0], str) and not (len(grades) == 2 and order_is_meaning(grades))
 
 
+def order_of_categories(y: Any) -> Any:
+    """Return the order of ordered categories of pandas; None for other labels."""
+    kind: Any = getattr(y, "dtype", None)
+    return kind.categories if getattr(kind, "ordered", False) else None
+
+
 def sort_grades(y: Array, order: Any = None) -> Array:
     """Return the grades that occur from the lowest to the highest, as an ``order`` has them."""
     found = np.unique(y)
@@ -102,10 +108,7 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
     _rising = False
 
     def _read_labels(self, bags: Bags, y: Any, weight: Array) -> Array:
-        kind: Any = getattr(y, "dtype", None)
-        order = self.order
-        if order is None and getattr(kind, "ordered", False):
-            order = kind.categories
+        order = order_of_categories(y) if self.order is None else self.order
         y = check_target(self, bags, y)
         refuse_missing_labels(bags, y)
         refuse_numbers(self, y)

@@ -14,6 +14,7 @@ from bagwise.bags import Bags
 from bagwise.crossfit import folds
 from bagwise.crossfit.folds import number_folds
 from bagwise.estimators.discovery import LEVEL
+from bagwise.estimators.tags import configure
 from bagwise.measures import NAMES, choose_landmarks, judge_predictions
 from bagwise.metrics import unwrap_model
 from bagwise.models.ordinal import number_grades
@@ -75,8 +76,11 @@ def _predict(
 
     if cv is None:
         return *score(model, bags, y), None
-    splits = folds(bags, y, cv, 0, ordered=unwrap_model(model, bags[:1])[0].task != "grades")
-    parts = ask_copies(clone(model), bags, y, splits, score, tell)
+    named, _ = unwrap_model(model, bags[:1])
+    graded = named.task == "grades"
+    splits = folds(bags, y, cv, 0, ordered=not graded)
+    copy = configure(clone(model), order=list(named.classes_)) if graded else clone(model)
+    parts = ask_copies(copy, bags, y, splits, score, tell)
     order = np.argsort(np.concatenate([test for _, test in splits]))
     predicted, survival = (np.concatenate(part)[order] for part in zip(*parts, strict=True))
     return predicted, survival, number_folds(splits)
