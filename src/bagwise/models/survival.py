@@ -32,7 +32,6 @@ from sklearn.exceptions import ConvergenceWarning
 from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.segments import segment_mean
 from bagwise.bags.statistics import check_statistics, statistics, statistics_without_each
 from bagwise.estimators.discovery import LEVEL
 from bagwise.estimators.params import Words, integer, param, positive
@@ -235,12 +234,14 @@ class CoxBag(TimesModel, Composition):
             warnings.warn(text, ConvergenceWarning, stacklevel=2)
         self.times_, self.baseline_ = cox_baseline(rows @ coef, y, weight)
 
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return ("mean",) if self.embedding == "mean" else check_statistics("four")
+
     def _embed(self, bags: Bags) -> Array:
         if self.embedding == "composition":
             return super()._embed(bags)
-        if self.embedding == "mean":
-            return segment_mean(_dense(bags.X), bags.offsets)
-        return _dense(statistics(bags, check_statistics("four")))
+        return _dense(statistics(bags, self._names))
 
     def _score_rows(self, rows: Array) -> Array:
         return ((rows - self.center_) / self.scale_) @ self.coef_.T
@@ -251,9 +252,8 @@ class CoxBag(TimesModel, Composition):
     def _scores_without_each(self, bags: Bags) -> Array:
         if self.embedding == "composition":
             return super()._scores_without_each(bags)
-        names = ("mean",) if self.embedding == "mean" else check_statistics("four")
         scores = np.empty((bags.n_instances, 1))
-        for rows, part in statistics_without_each(bags, names):
+        for rows, part in statistics_without_each(bags, self._names):
             scores[rows] = self._score_rows(_dense(part))
         return scores
 
