@@ -1,6 +1,7 @@
 """`AutoBagClassifier` beside single models: nested cross-validation, one cell per outer fold.
 
     BAGWISE_DATA=... python benchmarks/auto.py [--tasks musk1] [--repeats 2] [--jobs 2] [--page]
+    BAGWISE_DATA=... python benchmarks/auto.py --before CHECKOUT_OF_VERSION_0.2
 
 Protocol: stratified 5-fold, 5 repeats on the four tasks with floors and 2 on the others; digit bags
 are five draws of 100 training and 300 test bags, slides five draws of 100 training and 100 test
@@ -41,6 +42,9 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
+import subprocess
+import sys
 import textwrap
 import time
 import warnings
@@ -188,32 +192,52 @@ def key_of(cell):
 
 
 def planned(tasks, repeats):
-    """Return the keys of cells: the first repeat of all tasks, then the second, and so on."""
-    return [
+    """Return the keys of cells: one of every task, then another one, repeat after repeat."""
+    keys = [
         (task, repeat, fold)
-        for repeat in range(repeats)
         for task in tasks
+        for repeat in range(repeats)
         if repeat < {**REPEATS, **DRAWS}[task]
         for fold in range(1 if task in DRAWS else 5)
     ]
+    return sorted(keys, key=lambda key: key[1] if key[0] in DRAWS else 5 * key[1] + key[2])
 
 
-def run(tasks, repeats, jobs):
+def run(tasks, repeats, jobs, tree):
     """Run missing cells, in processes that inherit the loops which a first fit compiles.
 
-    Of a stored cell without the automatic model this one alone is run.
+    Of a stored cell without the automatic model this one alone is run. With the checkout of
+    version 0.2, cells are run one by one.
     """
     known = {key: cell["results"] for key, cell in stored().items()}
     keys = [key for key in planned(tasks, repeats) if AUTO not in known.get(key, {})]
     todo = [(key, known.get(key, {})) for key in keys]
     AutoBagClassifier().fit(*digits())
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        for cell in pool.imap_unordered(run_cell, todo):
+        for cell in run_beside(tree, todo) if tree else pool.imap_unordered(run_cell, todo):
             with CELLS.open("a") as file:
                 file.write(json.dumps(cell) + "\n")
             auto = cell["results"][AUTO]
             line = f"{100 * auto['auc']:5.1f} {auto['seconds']:6.1f} s {cell.get('key', '')}"
             print(f"{cell['task']:12} {cell['repeat']} {cell['fold']} {line}", flush=True)
+
+
+def run_beside(tree, todo):
+    """Yield cells, and store those of version 0.2, which runs the same cell at the same time."""
+    path = [f"{tree}/src", f"{tree}/benchmarks", os.environ.get("PYTHONPATH", "")]
+    other = subprocess.Popen(
+        [sys.executable, "-P", Path(__file__).with_name("auto_before.py")],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    for job in todo:
+        print(json.dumps(job[0]), file=other.stdin, flush=True)
+        yield run_cell(job)
+        with BEFORE.open("a") as file:
+            file.write(other.stdout.readline())
+    other.communicate()
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -316,13 +340,14 @@ def main():
     parser.add_argument("--tasks", nargs="+", default=[*REPEATS, *DRAWS])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each")
+    parser.add_argument("--before", help="checkout of version 0.2, to run beside this one")
     parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     one_thread()
     warnings.simplefilter("ignore")
     CELLS.parent.mkdir(parents=True, exist_ok=True)
     if not options.page:
-        run(options.tasks, options.repeats, options.jobs)
+        run(options.tasks, options.repeats, options.jobs, options.before)
     write_page()
 
 
