@@ -142,11 +142,14 @@ class Runner:
         known = {i: r for i, r in stored.items() if not is_failure(r)}
         return [(cell, known[cell.id]) for cell in cells if cell.id in known]
 
-    def run(self, cells: Sequence[Any]) -> Iterator[tuple[Any, Record]]:
-        """Yield the other cells with their records; a model that failed is not tried again."""
+    def run(self, cells: Sequence[Any], later: Sequence[Any] = ()) -> Iterator[tuple[Any, Record]]:
+        """Yield the other cells with their records; a model that failed is not tried again.
+
+        Time is kept for those that are to be run ``later``.
+        """
         known = {cell.id for cell, _ in self.recall(cells)}
         left = [cell for cell in cells if cell.id not in known]
-        self._open = Counter(cell.name for cell in left)
+        self._open = Counter(cell.name for cell in [*left, *later])
         parallel = Parallel(
             self.n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
         )
@@ -170,7 +173,7 @@ class Runner:
 
     def _affordable(self, cells: list[Any]) -> Iterator[tuple[Any, Deadline]]:
         """Yield the cells that are to be run, one by one, each with its own deadline."""
-        waiting = list(cells)
+        waiting = sorted(cells, key=lambda cell: cell.name in self._late)
         while waiting:
             if self.deadline.left <= 0:
                 self.in_time = False

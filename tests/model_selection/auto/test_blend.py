@@ -82,3 +82,15 @@ def test_scores_against_the_labels_are_refused_and_not_turned_around():
     assert calibrate(logs[0], truth, weight) is not None
     assert calibrate(-logs[0], truth, weight) is None
     assert calibrate(np.zeros_like(logs[0]), truth, weight) is None
+
+
+def test_useless_is_who_would_raise_the_loss_and_not_who_is_poor_but_different():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, (200, 1)).astype(bool)
+    noise, sign = 2 * rng.standard_normal(truth.shape), 2.0 * truth - 1
+    good, different, poor = sign + noise, sign - 2 * noise, 0.2 * sign + noise
+    given = truth, np.ones(200), np.arange(200)
+    assert Ensemble.find_useless(np.stack([good, different, poor]), *given) == [2]
+    few = (part[:12] for part in given)
+    assert Ensemble.find_useless(np.stack([good, poor])[:, :12], *few) == []
+    assert Ensemble.find_useless(-good[None], *given) == []  # nothing rises: nothing is known

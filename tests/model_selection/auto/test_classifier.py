@@ -215,3 +215,14 @@ def test_scale_is_tried_on_the_inner_folds_and_named():
     sparse = bags.replace(X=sp.csr_array(bags.X))
     with pytest.raises(ValueError, match="would fill sparse instances"):
         AutoBagClassifier(models=["SimpleMI"], scale="quantile").fit(sparse, y)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_candidates_that_do_not_help_a_large_first_fold_have_no_second(n_jobs):
+    bags, y = planted_bags(n_bags=300, shift=4.0)
+    model = AutoBagClassifier(models=["MI-SVM", MeanSVC(C=1e-3)], n_jobs=n_jobs, time_limit=None)
+    frame = model.fit(bags, y).leaderboard_.set_index("model")
+    assert frame["folds"].to_dict() == {"ensemble": 5, "MI-SVM": 5, "MeanSVC": 1}
+    assert "log loss of the first fold" in frame.loc["MeanSVC", "failure"]
+    few = model.fit(bags[:280], y[:280]).leaderboard_  # 28 bags of each class
+    assert few["folds"].tolist() == [5, 5, 5]

@@ -144,6 +144,10 @@ class AutoModel(BagScores):
             raise ValueError("models is empty: name at least one model to try.")
         return trials
 
+    def _find_useless(self, track: Track, trials: list[Trial], truth: Array) -> dict[str, str]:
+        """Return the names of candidates that need no second fold, with the reason."""
+        return {}
+
     def _look_back(self, trials: list[Trial]) -> None:
         """Say what the comparison teaches."""
 
@@ -164,18 +168,20 @@ class AutoModel(BagScores):
         deadline = Deadline.after(self.time_limit)
         trials = self._accept(self._make_trials(track.bags, seed))
         try:
-            self._compare(track, trials, deadline)
+            self._compare(track, trials, truth[used], deadline)
             self._combine(track, trials, truth[used], deadline)
         finally:
             forget_shared()
 
-    def _compare(self, track: Track, trials: list[Trial], deadline: Deadline) -> None:
+    def _compare(self, track: Track, trials: list[Trial], truth: Array, deadline: Deadline) -> None:
         """Run all cells; interrupted, it leaves what had finished, if anything had."""
         self.interrupted_ = False
         runner = self._make_runner(track, trials, deadline)
         order = sorted(trials, key=lambda trial: rank_cost(name_class(trial.estimator)))
         try:
-            for record in track.run(runner, order):
+            for record in track.run(
+                runner, order, partial(self._find_useless, track, trials, truth)
+            ):
                 self._report(record)
         except KeyboardInterrupt:
             if not any(trial.cells for trial in trials):

@@ -164,6 +164,27 @@ class Ensemble:
         weights = cls.stack(logs, truth, weight, _count_units(units, weight))
         return cls(rising, sigmoids, cls.drop(weights, scores[rising], truth, weight))
 
+    @classmethod
+    def find_useless(cls, scores: Array, truth: Array, weight: Array, units: Array) -> list[int]:
+        """Return the candidates whose weight, if raised a little, would raise the log loss.
+
+        The derivative of the mean loss must be positive by more than two standard errors.
+        Arguments as in `fit`.
+        """
+        ensemble = cls.fit(scores, truth, weight, units)
+        if ensemble is None:
+            return []
+        margins, share = ensemble(scores), weight / weight.sum()
+        slopes = expit(margins) - truth  # of the losses, in the log-odds
+        useless = []
+        for sigmoid, i in zip(ensemble.sigmoids, ensemble.chosen, strict=True):
+            change = (slopes * (sigmoid(scores[i]) - margins)).mean(axis=1)
+            mean = share @ change
+            error = np.sqrt(share @ (change - mean) ** 2 / _count_units(units, weight))
+            if mean > 2 * error:
+                useless.append(i)
+        return useless
+
     def __call__(self, scores: Array) -> Array:
         """Return the weighted log-odds of scores of all candidates."""
         parts = zip(self.weights, self.sigmoids, self.chosen, strict=True)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.crossfit.folds import count_fewest, number_units
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import Words, param, shared
 from bagwise.estimators.tags import BagTags
 from bagwise.model_selection.auto.base import AutoModel
 from bagwise.model_selection.auto.blend import Ensemble
 from bagwise.model_selection.auto.portfolio import PORTFOLIO
-from bagwise.model_selection.auto.race import Trial
+from bagwise.model_selection.auto.race import Track, Trial
 from bagwise.models.statistics import StatisticsForest, StatisticsLogistic
+
+_ENOUGH = 30  # bags of each class: standard errors of fewer are too small
 
 
 class AutoBagClassifier(AutoModel, BagClassifier):
@@ -92,6 +97,17 @@ class AutoBagClassifier(AutoModel, BagClassifier):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         self._race(bags, self.classes_[codes], self._truth(codes), weight)
+
+    def _find_useless(self, track: Track, trials: list[Trial], truth: Array) -> dict[str, str]:
+        """Return candidates that do not help the ensemble of the first fold, if it is large."""
+        test = track.splits[0][1]
+        bags, tried = track.bags[test], [trial for trial in trials if trial.cells]
+        if count_fewest(bags, track.y[test]) < _ENOUGH or not tried:
+            return {}
+        scores = np.stack([self._towards_positive(trial.cells[0]) for trial in tried])
+        given = scores, truth[test], track.weight[test], number_units(bags)
+        why = "its weight would only raise the log loss of the first fold"
+        return {tried[i].name: why for i in self._ensemble.find_useless(*given)}
 
     def _look_back(self, trials: list[Trial]) -> None:
         self.hint_ = self._compare_assumptions(trials)

@@ -89,15 +89,25 @@ class Track:
     splits: list[tuple[Array, Array]]
     token: str = field(default_factory=lambda: uuid4().hex)  # what workers keep is of this fit
 
-    def run(self, runner: Runner, trials: list[Trial]) -> Any:
-        """Fill in the cells, fold by fold, in the order of the trials; yield each record."""
+    def run(
+        self,
+        runner: Runner,
+        trials: list[Trial],
+        find_useless: Callable[[], dict[str, str]] = dict,
+    ) -> Any:
+        """Fill in the cells, fold by fold, in the order of the trials; yield each record.
+
+        ``find_useless()`` returns the names of trials that need no second fold, with the reason.
+        """
         by_name = {trial.name: trial for trial in trials}
         folds = range(len(self.splits))
         cells = [FoldCell(t.name, t.estimator, fold) for fold in folds for t in trials]
-        for source in (runner.recall, runner.run):
-            for cell, record in source(cells):
+        first, others = cells[: len(trials)], cells[len(trials) :]
+        for now, later in ((first, others), (others, [])):
+            for cell, record in runner.run(now, later):
                 by_name[cell.name].note(record)
                 yield record
+            runner.left_out |= find_useless() if later else {}
 
     def judge(self, cell: FoldCell, until: Deadline) -> Record:
         """Return the scores of the held-out bags of a fold."""
