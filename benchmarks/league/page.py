@@ -101,10 +101,9 @@ def show(records: list[dict] | None, measure: str = "auc") -> str:
 
 def table(rows: list[list[str]], *head: str) -> str:
     """Return a Markdown table, with columns of numbers on the right."""
-    rules = [
-        "---" if any(map(NAME.match, column)) else "---:" for column in zip(*rows, strict=True)
-    ]
-    lines = [head, rules or ["---"] * len(head), *rows]
+    columns = zip(*rows, strict=True) if rows else [head] * len(head)
+    rules = ["---" if any(map(NAME.match, column)) else "---:" for column in columns]
+    lines = [head, rules, *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
