@@ -150,6 +150,7 @@ def test_every_estimator_has_formula_cost_and_advice_without_scripts(site):
         (formula,) = re.findall(r'<math [^>]*display="block">.*?</math>', pages[name])
         assert "\\" not in formula, "a command of LaTeX that latex2mathml does not know"
         text = html.unescape(re.sub(r"</?(?:a|code|wbr)\b[^>]*>", "", pages[name]))
+        text = text.replace("\N{NO-BREAK SPACE}", " ")  # before %
         for told in (guide[part] for part in ("use", "avoid", "time", "memory")):
             assert f"<td>{told}</td>" in text
 
