@@ -114,6 +114,8 @@ def _load(path: Path, named: dict[str, str | None]) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # duplicate names: the last one counts
+            # SciPy 1.18 announces that sparse matrices become sparse arrays; both are read.
+            warnings.simplefilter("ignore", DeprecationWarning)
             source, unread = _check_mat(path)
             for name, shape, kind in whosmat(source):
                 if kind != "sparse":
