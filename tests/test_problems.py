@@ -206,7 +206,6 @@ def test_every_model_that_warns_asks_the_one_place_that_decides():
     others = {
         *("models/composition.py", "testing/_contract.py"),  # they only filter the warning
         "models/graph/svc.py",  # of an objective that rose; its base class warns of gaps
-        "models/proportions.py",  # of max_iter; its classifier of instances warns of gaps
     }
     warn = {
         path.relative_to(source).as_posix()
