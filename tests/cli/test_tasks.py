@@ -159,12 +159,27 @@ def fit(table, words, tmp_path):
         (["--label", "score", "--model", "MeanRegressor"], "--task numbers to predict them"),
         (["--label", "died", "--model", "AutoBagRegressor"], "--task classes"),
         (["--label", "pKi", "--task", "grade", "--model", "MI-SVM"], "there is no task 'grade'"),
+        (["--duration", "months", "--event", "grade", "--model", "CoxBag"], "--event grade=WORD"),
+        (["--duration", "months", "--event", "grade=dire", "--model", "CoxBag"], "column has mild"),
     ],
 )  # fmt: skip
 def test_labels_of_another_kind_are_named(words, says, table, tmp_path):
     result = fit(table, words, tmp_path)
     assert result.exit_code != 0
     assert says in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_word_of_a_column_may_be_the_event(table, tmp_path):
+    frame = pd.read_csv(table, float_precision="round_trip")
+    frame["bad"] = frame["died"].map({0: "alive", 1: "dead"})
+    frame.to_csv(tmp_path / "words.csv", index=False)
+    written = []
+    for data, event in ((table, "died"), (tmp_path / "words.csv", "bad=dead")):
+        words = ["--duration", "months", "--event", event, "--model", "CoxBag", "--force"]
+        words += ["--drop", "patient,pKi,grade,score" + ",died" * (event != "died")]
+        done("fit", data, "--bag", "mol", *words, "--out", tmp_path / "m")
+        written.append(done("evaluate", tmp_path / "m", data, "--json").stdout)
+    assert written[0] == written[1]
 
 
 def test_whole_numbers_may_be_grades(table):

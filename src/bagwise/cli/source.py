@@ -16,10 +16,12 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.cli.model import check_task, cut_labels, need_labels
 from bagwise.cli.options import as_words, one_of, split_names
 from bagwise.cli.output import say, steps
+from bagwise.errors import list_names
 
 _TOGETHER = "--duration and --event belong together, in place of --label."
 _TASKS = ("classes", "numbers", "grades", "times")
@@ -102,7 +104,10 @@ _IMPUTE = "Fill missing values: median, mean, most_frequent or zero."
 _CUT = "Of labels that are numbers, make two classes: yes from this number on, and no."
 _UNIT = "Merge bags: column with what becomes the bag, such as the patient of a slide."
 _DURATION = "Column with the times of events or of censoring; --event says which it is."
-_EVENT = "Column that is 1 where the event happened at --duration, 0 where it had not until then."
+_EVENT = (
+    "Column that is 1 where the event happened at --duration, 0 where it had not until then; "
+    "COLUMN=WORD for a column of words."
+)
 _COVARIATES = "Columns with facts of the bag, such as age,stage, to learn from beside instances."
 _ANNOTATIONS = "Folder of GeoJSON files, one per slide, with areas of known class, as of QuPath."
 _TASK = "What labels are: classes, numbers, grades or times. Default: as the labels look."
@@ -273,6 +278,7 @@ def _read_times(
     event, duration = columns["label"]
     if event is None or duration is None:
         raise typer.BadParameter(_TOGETHER)
+    event, _, word = event.partition("=")
     rest = format in TABLES and format != "h5ad"  # where columns without a role are features
     named = columns.get("features") is not None or columns.get("smiles") is not None
     found = []
@@ -282,7 +288,19 @@ def _read_times(
             one["drop"] = [*(columns.get("drop") or []), other]
         bags, y = read_bags(data, format, regroup, check=check, **one)
         found.append(need_labels(y, data))
+    found[0] = _find_events(found[0], event, word)
     return bags, check_times(np.column_stack(found), bags.ids).as_array()
+
+
+def _find_events(labels: Array, column: str, word: str) -> Array:
+    """Return where a column of words has the word of the event; numbers stay as they are."""
+    words = sorted({str(label) for label in labels})
+    if word and word not in words:
+        raise typer.BadParameter(f"--event {column}={word}: the column has {list_names(words)}.")
+    if not word and np.asarray(labels).dtype.kind not in "fiub":
+        remedy = f"name the one that is the event by --event {quote(column)}=WORD"
+        raise typer.BadParameter(f"--event {column} has words ({list_names(words)}): {remedy}.")
+    return np.array([str(label) == word for label in labels]) if word else labels
 
 
 def _read_file(
