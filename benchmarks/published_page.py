@@ -162,12 +162,11 @@ Why some are not reproduced, or undecided:
 
 Rounds: a verdict to three points needs about ten rounds of folds. musk1 has ten in the tables of
 Gehler & Chapelle (Table 1, without ALP-SVM), Zhang & Jin (Table 3) and
-Hajimirsadeghi & Mori (Table 2); our errors there are below one point, and three verdicts became *not
-reproduced* with them. The other sets of these tables have one round and errors of two to six
+Hajimirsadeghi & Mori (Table 2); our errors there are below one point, and three verdicts became
+*not reproduced* with them. The other sets of these tables have one round and errors of two to six
 points, which is why so many numbers are undecided. In Table 2 of Gehler & Chapelle musk1 has nine
-rounds, ALP-SVM one.
-LC-MF has ten splits of WebKB, the others of that table twenty. `python benchmarks/stale_pages.py`
-lists [which pages](../bench.md) are older than the code.
+rounds, ALP-SVM one. LC-MF has ten splits of WebKB, the others of that table twenty.
+`python benchmarks/stale_pages.py` lists [which pages](../bench.md) are older than the code.
 """
 
 
