@@ -121,9 +121,10 @@ def check_target(model: Any, bags: Bags, y: Any) -> Array:
     kind = type(model).__name__
     if y is None:
         raise ValueError(f"{kind} requires y to be passed, but the target y is None.")
-    names, shape = getattr(getattr(y, "dtype", None), "names", None), np.shape(y)
+    values = np.asarray(y)
+    names, shape = values.dtype.names, values.shape
     if names or shape[1:] == (2,):
-        what = f"the fields {', '.join(names)}" if names else "two columns"
+        what = f"the fields {', '.join(names)}" if names else f"two columns, shape {shape}"
         raise ValueError(
             f"y has {what}, and {kind} takes one label per bag: take BagSurvival or CoxBag for "
             "events and times."
