@@ -173,3 +173,22 @@ def test_known_counts_are_those_of_the_posteriors():
         rows = slice(offsets[bag], offsets[bag + 1])
         assert found.marginals[0, 1, rows].sum() == pytest.approx(count, rel=1e-12)
         np.testing.assert_allclose(found.marginals[0, 0, rows], expit(scores[0, rows]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e20, -1e20, 1.47592690e129])
+def test_known_counts_of_equal_scores_share_them_however_large(scale):
+    counts = np.array([1, 2999])
+    posterior = CountPosterior.of_known_counts(counts, np.array([0, 3000, 6000]))
+    found = posterior.of(np.full((1, 6000), scale), np.empty((1, 0)))
+    shares = np.repeat(counts / 3000, 3000)
+    np.testing.assert_allclose(found.marginals[0, 1], shares, rtol=1e-9)
+    np.testing.assert_allclose(found.log_sum[0, 1], counts * scale, rtol=1e-15)
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_known_counts_of_scores_far_apart_are_those_of_the_largest(count):
+    scores = np.array([[3.40944200e81, 3.37460165e81, -3.61416940e80]])
+    posterior = CountPosterior.of_known_counts(np.array([count]), np.array([0, 3]))
+    found = posterior.of(scores, np.empty((1, 0)))
+    np.testing.assert_array_equal(found.marginals[0, 1], np.arange(3) < count)
+    np.testing.assert_allclose(found.log_sum[0, 1], scores[0, :count].sum(), rtol=1e-15)

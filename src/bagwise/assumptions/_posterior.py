@@ -52,19 +52,21 @@ def _sum_side(own, height, marginals):
     ranges, free = [(possible[0], possible[-1])], _mean(own, 0.0)
     while len(ranges) > 0:
         begin, end = ranges.pop()
-        tilt, edge = 0.0, 0
-        if begin > free:
-            tilt, edge = max(_tilt(own, begin), 0.0), begin
-        elif end < free:
-            tilt, edge = min(_tilt(own, end), 0.0), end
+        edge, base, rest = 0, 0.0, 0.0
+        if begin > free or end < free:
+            edge = begin if begin > free else end
+            base, rest = _tilt(own, edge)
+            if (rest < base) == (begin > free):  # away from the range, where that is next to free
+                base, rest = 0.0, 0.0
+        tilt, moved = rest - base, own - base
         top = np.max(height[begin : end + 1])
-        bound = top + _log_mass(own, tilt) - tilt * edge  # Chernoff's
+        bound = top + _log_mass(moved, rest) - tilt * edge  # Chernoff's
         if not bound > log_sum + np.log(_EPS / len(own)):
             continue
         mass, spare = 0.0, -_SPARE
         while -np.log(max(mass, _TINY)) > spare + _SPARE:
             spare = -np.log(max(mass, _TINY)) if spare >= 0 else 0.0
-            levels, low, at, tree = _tree(own, tilt, spare)
+            levels, low, at, tree = _tree(moved, rest, spare)
             lowest, chance = low[-1], tree[at[-2] : at[-1]]
             outside = np.zeros(len(chance))
             for k in range(max(begin, lowest), min(end + 1, lowest + len(chance))):
@@ -122,15 +124,20 @@ def _log_add(one, other):
 
 @njit(cache=True)
 def _tilt(own, count):
-    """Return a t at which the mean number of positives is within half a count of a count."""
+    """Return a t at which the mean number of positives is less than half a count from a count.
+
+    It is the second number minus the first one, a score: scores of 1e20 that are equal differ from
+    t by less than their rounding.
+    """
+    base = np.sort(own)[len(own) - max(count, 1)]
     wanted = min(max(count, 0.5), len(own) - 0.5)
     even = np.log(wanted / (len(own) - wanted))
-    low, high = even - np.max(own), even - np.min(own)
+    low, high = even - (np.max(own) - base), even - (np.min(own) - base)
     while True:
         tilt = 0.5 * (low + high)
-        mean = _mean(own, tilt)
-        if abs(mean - wanted) <= 0.5 or not low < tilt < high:
-            return tilt
+        mean = _mean(own - base, tilt)
+        if abs(mean - wanted) < 0.5 or not low < tilt < high:
+            return base, tilt
         if mean < wanted:
             low = tilt
         else:
