@@ -115,7 +115,7 @@ def read_frame(
         kind = type(frame).__name__
         raise TypeError(f"from_frame takes a pandas or polars data frame, got a {kind}.")
     bag_ids, y, attributes = read_columns(frame, bag, label, columns)
-    features = _feature_columns(frame, _named([bag, label, *columns.values()]), features)
+    features = _feature_columns(frame, _join_columns([bag, label, *columns.values()]), features)
     return _numbers(frame, features), bag_ids, y, attributes | {"feature_names": features}
 
 
@@ -124,7 +124,7 @@ def read_columns(
 ) -> tuple[Array, Array | None, dict[str, Any]]:
     """Return the bag ids, the labels and the other attributes that columns of a frame hold."""
     columns = {n: [c] if n in WIDE and isinstance(c, str) else c for n, c in columns.items()}
-    _check_columns(frame, _named([bag, label, *columns.values()]))
+    _check_columns(frame, _join_columns([bag, label, *columns.values()]))
     if bag == label:
         start = f"Column {bag!r} holds the bags and the labels: name another one with "
         raise ValueError(Message(start, Argument("bag"), " or ", Argument("label"), "."))
@@ -139,7 +139,7 @@ def read_columns(
     return _column(frame, bag), None if label is None else _column(frame, label), attributes
 
 
-def _named(columns: list[Any]) -> list[Any]:
+def _join_columns(columns: list[Any]) -> list[Any]:
     """Return columns, lists of columns and None as one list."""
     return [c for o in columns if o is not None for c in (o if isinstance(o, list) else [o])]
 
