@@ -199,7 +199,7 @@ def make_page(folder: Path) -> str:
         failures=table(count_failures(cells, tried), "system", "failed cells", "first message"),
         seeds=list_seeds(cells),
         versions=table(used, "file", "machine", "versions"),
-        missing="\n".join(missing) or "- nothing",
+        missing="\n".join(missing) or "None: every system below has been run on all of them.",
     )
 
 
