@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from bagwise.bench.aggregate import numbers
 from bagwise.bench.run import _write_spec, read_plan, run
 from bagwise.bench.spec import load_spec, presets, read_spec
 from bagwise.bench.splits import FoldsError
@@ -64,6 +65,23 @@ def test_more_rounds_keep_the_first_ones(tmp_path):
     assert [outcome.ran for outcome in ran] == [ran[0].total, ran[0].total]
     fewer = replace(rounds[1], models=(replace(rounds[1].models[0], rounds=1),))
     assert run(fewer, tmp_path)[1] == replace(ran[0], ran=0)
+
+
+def test_rounds_without_inner_folds_count_for_the_best_point_alone(tmp_path):
+    once = {**SMALL["models"][0], "nested": 1}
+    spec = small(data=SMALL["data"][:1], models=[once])
+    plan, outcome = run(spec, tmp_path)
+    assert [cell.inner for cell in plan.cells] == [2] * 6 + [0] * 6
+    found = {(n.metric, n.kind): n for n in numbers(plan, ["accuracy", "brier"])}
+    assert {where: number.rounds for where, number in found.items()} == {
+        ("accuracy", "best"): 2, ("accuracy", "nested"): 1,
+        ("brier", "best"): 1, ("brier", "nested"): 1,
+    }  # fmt: skip
+    one_round, _ = run(replace(spec, protocol=replace(spec.protocol, repeats=1)), tmp_path)
+    assert found["accuracy", "nested"] in numbers(one_round, ["accuracy"])
+    assert "Some rounds have no inner folds" in as_markdown(make_report(plan))
+    every = replace(spec, models=(replace(spec.models[0], nested=0),))
+    assert run(every, tmp_path)[1] == replace(outcome, ran=6)
 
 
 def test_more_models_reuse_what_there_is(tmp_path):

@@ -2,8 +2,8 @@
 
 - "best": the grid point with the best mean over all test folds. It was chosen on the bags that it
   is judged on, as the papers did, and is optimistic by some points on small data sets.
-- "nested": in every split the grid point that was best on folds of its training bags; there is
-  none without inner folds.
+- "nested": in every split the grid point that was best on folds of its training bags, over the
+  rounds that have such inner folds.
 
 Only rounds count in which every cell has run; a grid point that failed anywhere is out. Standard
 errors are over rounds, or over the folds of the only round.
@@ -115,12 +115,11 @@ def _choose_best(points: list[Pairs]) -> Pairs | None:
 
 def _choose_nested(points: list[Pairs]) -> Pairs | None:
     """Return for each split the cell whose grid point was best on folds of the training bags."""
-    if not points[0][0][0].inner:
-        return None
-    if len(points) == 1:
-        return points[0]
+    inside = [[pair for pair in pairs if pair[0].inner] for pairs in points]
+    if len(points) == 1 or not inside[0]:
+        return inside[0] or None
     chosen = []
-    for rivals in zip(*points, strict=True):
+    for rivals in zip(*inside, strict=True):
         inner = [record.get("inner", {}).get(SELECTED) for _, record in rivals]
         if any(value is None for value in inner):
             return None
@@ -129,8 +128,11 @@ def _choose_nested(points: list[Pairs]) -> Pairs | None:
 
 
 def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs | None) -> Number | None:
-    rounds = np.array([np.nan]) if pairs is None else _by_round(pairs, metric)
-    if pairs is None or np.isnan(rounds).any():
+    # Thresholds and probabilities need inner folds, which some rounds may not have.
+    stored = METRICS[metric].complement or metric
+    pairs = [pair for pair in pairs or [] if pair[0].inner or stored in pair[1]["metrics"]]
+    rounds = _by_round(pairs, metric) if pairs else np.array([np.nan])
+    if np.isnan(rounds).any():
         return None
     scale = METRICS[metric].scale
     spread = rounds if len(rounds) > 1 else _values([record for _, record in pairs], metric)

@@ -31,7 +31,7 @@ from bagwise.metrics import bag_measures
 from bagwise.model_selection.clock import NEVER, Deadline
 from bagwise.models.intersection import IntersectionMap
 
-_NOT_DATA = ("grid", "rounds")  # of an entry
+_NOT_DATA = ("grid", "rounds", "nested")  # of an entry
 _MEDIAN, _MAPS = "median*", {"intersection": IntersectionMap}
 
 
@@ -44,7 +44,7 @@ class Cell:
     point: dict[str, Any]  # of the model's grid
     split: Split
     bags_sha256: str  # hash of the labeled bags that are split
-    inner: int  # folds within the training bags
+    inner: int  # folds within the training bags; 0: none
     draw: int | None = None  # which draw of the data, where they are drawn anew
 
     @cached_property

@@ -58,11 +58,13 @@ def _plan(spec: Spec, folder: Path, files: dict[str, str]) -> Plan:
     for entry in spec.data:
         sha256, splits = read_splits(folder / FOLDS / files[entry.name])
         for model in spec.models:
-            rounds = [each for each in (entry.rounds, model.rounds, spec.protocol.repeats) if each]
-            for split in (each for each in splits if each.repeat < min(rounds)):
+            most = spec.protocol.repeats
+            rounds = min(entry.rounds or most, model.rounds or most)
+            nested = min(entry.nested or most, model.nested or most)
+            for split in (each for each in splits if each.repeat < rounds):
                 draw = split.repeat if spec.protocol.kind == "fresh" else None
+                inner = spec.protocol.inner if split.repeat < nested else 0
                 for point in model.points(entry):
-                    inner = spec.protocol.inner
                     cells.append(Cell(entry, model, point, split, sha256, inner, draw))
     return Plan(spec, folder, sorted(cells, key=lambda cell: cell.split.repeat))
 

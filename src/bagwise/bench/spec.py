@@ -31,6 +31,7 @@ class DataEntry:
     options: dict[str, Any] = field(default_factory=dict)  # for the loader
     grid: dict[str, list[Any]] = field(default_factory=dict)  # what models' grids keep here
     rounds: int = 0  # that are run here, where fewer than the protocol's; 0 runs all
+    nested: int = 0  # of them with inner folds; 0 means all
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class ModelEntry:
     params: dict[str, Any] = field(default_factory=dict)  # of every fit
     grid: dict[str, list[Any]] = field(default_factory=dict)  # candidates by parameter
     rounds: int = 0  # as for data
+    nested: int = 0
 
     def points(self, data: DataEntry) -> list[dict[str, Any]]:
         """Return the grid's points on a data set; the first parameter varies slowest."""

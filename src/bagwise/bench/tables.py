@@ -108,7 +108,7 @@ def _sort_lines(
 
 def _describe(plan: Plan, ours: list[Number]) -> list[str]:
     protocol = plan.spec.protocol
-    rounds = sorted({number.rounds or 0 for number in ours})
+    rounds = sorted({number.rounds or 0 for number in ours if number.kind == "best"})
     over = "rounds" if rounds and rounds[-1] > 1 else "the folds of one round"
     nested = "Nested: chosen in every split on folds of its training bags."
     if not protocol.inner:
@@ -121,6 +121,8 @@ def _describe(plan: Plan, ours: list[Number]) -> list[str]:
     if rounds and rounds != [protocol.repeats]:
         counts = " to ".join(str(count) for count in {rounds[0]: 0, rounds[-1]: 0})
         notes.append(f"Only complete rounds count: {counts} of {protocol.repeats} finished.")
+    if len({bool(cell.inner) for cell in plan.cells}) > 1:
+        notes.append("Some rounds have no inner folds: nested numbers are over the others.")
     return notes
 
 
