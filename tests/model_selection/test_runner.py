@@ -59,6 +59,14 @@ def test_cells_in_and_records_out(n_jobs):
     assert (runner.left_out, runner.in_time) == ({}, True)
 
 
+def test_without_a_limit_a_cell_looks_at_no_others(monkeypatch):
+    """The time of ten thousand cells of as many names once grew with the square of their number."""
+    asked = []
+    monkeypatch.setattr(Runner, "_mean_seconds", lambda self, name: asked.append(name) or 0.0)
+    assert len(squares(make_runner(), [Square(f"m{i}-", i) for i in range(20)])) == 20
+    assert len(asked) <= 20
+
+
 def test_a_failure_is_the_result_of_its_model_only():
     runner = make_runner()
     records = {cell.id: r for cell, r in runner.run([Square(*c) for c in _failing()])}
