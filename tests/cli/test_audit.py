@@ -110,7 +110,7 @@ def test_a_file_without_the_unit_is_named(study, model, tmp_path):
 LINEAR = ("-p", "kernel=linear", "--positive", "ill", "--folds", "3", "--jobs", "1")
 
 
-def test_unseen_sites_stand_beside_the_folds(study):
+def test_unseen_sites_stand_beside_the_folds(study, tmp_path):
     found = printed("cv", study, *READ, "-m", "MI-SVM", *LINEAR, "--site", "site")
     assert found["n_sites"] == 2
     assert found["unseen_sites"].keys() == found["metrics"].keys()
@@ -119,7 +119,11 @@ def test_unseen_sites_stand_beside_the_folds(study):
     words = ("compare", study, *READ, "--models", "SIL,MI-SVM", *LINEAR[2:], "--repeats", "1")
     compared = printed(*words, "--site", "site")
     assert {*compared["unseen_sites"]} == {"SIL", "MI-SVM"}
-    assert "sites left out" in done(*words, "--site", "site").stdout
+    page = tmp_path / "c.html"
+    assert "sites left out" in done(*words, "--site", "site", "--report", page).stdout
+    rate = f"{100 * compared['unseen_sites']['SIL']['mean']:.1f}</td>"
+    assert "unseen sites, %" in page.read_text()
+    assert rate in page.read_text()
 
 
 def test_numbers_are_compared_on_unseen_sites(study, tmp_path):

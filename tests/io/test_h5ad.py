@@ -85,12 +85,12 @@ def test_bags_come_back(tmp_path):
     bags = Bags(
         np.arange(8.0).reshape(4, 2), [0, 1, 4], ids=["a", "b"], groups=[1, 2], priors=[0.5, 0.1],
         instance_labels=[0, 1, 0, 1], known_labels=[np.nan, 1, 0, np.nan], coords=np.ones((4, 2)),
-        parts=[*"pqqr"], sites=["x", "y"], patch_size=[2.0, 4.0],
+        parts=[*"pqqr"], sites=["x", "y"], patch_size=[2.0, 4.0], bag_features=[[61.0, 0], [47, 1]],
     )  # fmt: skip
     write(tmp_path / "b.h5ad", bags, [1, 0])
     back, y = read(tmp_path / "b.h5ad")
     assert y.tolist() == [1, 0]
-    for name in {"X", "offsets", *PER_BAG, *PER_INSTANCE} - {"bag_features", "instance_ids"}:
+    for name in {"X", "offsets", *PER_BAG, *PER_INSTANCE} - {"instance_ids"}:
         np.testing.assert_array_equal(getattr(back, name), getattr(bags, name))
     sparse = bags.replace(X=sp.csr_array(bags.X))
     write_h5ad(tmp_path / "c.h5ad", sparse, [1, 0])
@@ -102,8 +102,6 @@ def test_what_cannot_be_stored_is_said(tmp_path):
     with pytest.raises(FormatError, match="cannot be written as AnnData"):
         write_h5ad(tmp_path / "b.h5ad", bags)
     assert not (tmp_path / "b.h5ad").exists()
-    with pytest.warns(UserWarning, match="cannot store bag_features; left out"):
-        write_h5ad(tmp_path / "b.h5ad", bags.replace(ids=["a", "b"], bag_features=np.ones((2, 1))))
 
 
 def test_obs_alone_is_read_for_guesses(cells):

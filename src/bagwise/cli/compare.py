@@ -184,7 +184,8 @@ def compare(
         given |= {"out": out, "report": report, "scale": scale, "folds": folds}
         given |= {"repeats": repeats, "seed": seed, "site": site}
         command = join(["bagwise", "compare", *source.words(), *named, *as_words(**given)])
-        about = {"data_name": source.data.name, "build": join(build)}
+        about: dict[str, Any] = {"data_name": source.data.name, "build": join(build)}
+        about["unseen"] = unseen and {name: rate["mean"] for name, rate in unseen.items()}
         bagwise.report_comparison(found, bags, command=command, **about).save(report)
         output.say_written("Report", report)
     _say_end(found, out)

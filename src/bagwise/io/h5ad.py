@@ -14,7 +14,7 @@ from bagwise.io import _assemble as rows
 from bagwise.io._bagarrays import check_sizes, open_h5
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._files import name_damage, replacing, require
-from bagwise.io._flatten import name_features, warn_left_out
+from bagwise.io._flatten import name_features
 from bagwise.io.errors import FormatError
 
 _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
@@ -54,6 +54,7 @@ def read_h5ad(
     cells = np.asarray(adata.obs_names, dtype=str)
     if not np.array_equal(cells, np.arange(len(cells)).astype(str)):  # numbers are no names
         read.setdefault("instance_ids", cells)
+    read |= {n: np.asarray(adata.obs[n]) for n in found if n.startswith(rows.BAG_FEATURE)}
     if _SPATIAL in adata.obsm:
         read["coords"] = np.asarray(adata.obsm[_SPATIAL])[:, :2]
     if features is not None or drop is not None:
@@ -93,11 +94,10 @@ def write_h5ad(path: str | Path, bags: Bags, y: Any = None) -> None:
     from anndata import AnnData
 
     path = Path(path)
-    warn_left_out(path, bags, ("bag_features",))
     columns = long_columns(bags, y)
     ids = [str(name) for name in columns.pop("instance", range(bags.n_instances))]
     names = pd.Index(ids, dtype=object)  # anndata 0.12 writes no arrays of strings of pandas 3
-    obs = {name: columns[name] for name in rows.ROLES.values() if name in columns}
+    obs = {name: column for name, column in columns.items() if name not in rows.COORDS}
     genes = pd.Index(name_features(path, bags, ()), dtype=object)
     try:
         frame = pd.DataFrame(obs).set_index(names)

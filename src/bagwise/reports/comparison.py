@@ -27,6 +27,7 @@ _POINTS = {
     comparison="As `bagwise.model_selection.compare` returns it, with a result of some model.",
     bags="The bags, for a section about the data.",
     build="The command line that builds the recommended model, to be shown on it.",
+    unseen="The metric of each model on sites that were left out one by one.",
 )
 def report_comparison(
     comparison: Comparison,
@@ -36,6 +37,7 @@ def report_comparison(
     command: str | None = None,
     build: str | None = None,
     data_name: str | None = None,
+    unseen: dict[str, float | None] | None = None,
 ) -> Report:
     """Make a page about compared models: ranking, ties, and time against accuracy.
 
@@ -53,7 +55,7 @@ def report_comparison(
         raise ValueError("No model has a result: there is nothing to report.")
     n_bags = len(comparison.sample.y)
     figures = {"models": compared_models(comparison), "time": compared_times(comparison)}
-    content = _content(comparison) | {
+    content = _content(comparison, unseen or {}) | {
         "title": title or f"Models compared on {data_name or f'{n_bags:,} bags'}",
         "figures": {name: svg(figure) for name, figure in figures.items()},
         "facts": [] if bags is None else data_facts(bags, comparison.sample.y, comparison.positive),
@@ -64,13 +66,14 @@ def report_comparison(
     return Report(render("comparison.html", content), _numbers(comparison))
 
 
-def _content(found: Comparison) -> dict[str, Any]:
+def _content(found: Comparison, unseen: dict[str, float | None]) -> dict[str, Any]:
     main, two = found.protocol.metric, found.positive is not None
     records = [record for record in found.to_records() if not record["failure"]]
     negative = [label for label in found.sample.classes.tolist() if label != found.positive]
     others = [metric for metric in found.sample.metrics if metric != main]
     columns = {"model": "model", "group": "group", "value": f"{_METRICS[main]}, %"}
     columns |= {"interval": "95 % interval", "behind": "behind", "p": "p-value"}
+    columns |= {"unseen": "unseen sites, %"} if unseen else {}
     columns |= {metric: f"{_METRICS[metric]}, %" for metric in others}
     columns |= {"points": "points at instances", "seconds": "CPU s per fold"}
     columns |= {"repeats": "repeats", "chosen": "usual parameters"}
@@ -80,7 +83,7 @@ def _content(found: Comparison) -> dict[str, Any]:
         "negative": negative[0] if two else None,
         "n_bags": len(found.sample.y),
         "n_groups": 0 if found.sample.groups is None else found.sample.n_units,
-        "rows": [_row(record, main, others) for record in records],
+        "rows": [_row(record, main, others) | _unseen(record, unseen) for record in records],
         "columns": [*columns.items()],
         "tied": found.groups[0],
         "more_bags": found.more_bags,
@@ -111,6 +114,11 @@ def _row(record: dict[str, Any], main: str, others: list[str]) -> dict[str, Any]
         "repeats": record["repeats"],
         "chosen": ", ".join(text for text in (chosen, scaled) if text),
     }
+
+
+def _unseen(record: dict[str, Any], unseen: dict[str, float | None]) -> dict[str, str]:
+    value = unseen.get(record["model"])
+    return {"unseen": "-" if value is None else _percent(value)}
 
 
 def _percent(value: float) -> str:
