@@ -27,7 +27,8 @@ def train(model, bags, y, seed, until):
     kept, best, wait = np.setdiff1d(np.arange(len(y)), held), (np.inf, None), 0
 
     def loss_of(i):
-        return sum(model.compute_loss(torch.tensor([float(y[i])]), bags[i])[1].values())
+        label = torch.tensor([float(y[i])], device=bags[i].device)
+        return sum(model.compute_loss(label, bags[i])[1].values())
 
     for _ in range(100):
         model.train()
@@ -53,7 +54,7 @@ def entry(make):
         until = time.process_time() + budget
         scale = standardizer(bags)
         torch.manual_seed(seed)
-        model = make((bags[0].shape[1],))
+        model = make((bags[0].shape[1],)).to(_device())
         model = train(model, [_tensor(b) for b in scale(bags)], y, seed, until)
 
         def predict(new):
@@ -61,7 +62,7 @@ def entry(make):
                 found = [model.predict(_tensor(b), return_inst_pred=True) for b in scale(new)]
             score = np.array([float(bag) for bag, _ in found])
             chance = 1 / (1 + np.exp(-score))
-            instances = [inst.numpy().reshape(-1) for _, inst in found]
+            instances = [inst.cpu().numpy().reshape(-1) for _, inst in found]
             return {"score": score, "probability": chance, "label": score > 0,
                     "instances": lambda: instances}  # fmt: skip
 
@@ -71,7 +72,11 @@ def entry(make):
 
 
 def _tensor(bag):
-    return torch.tensor(bag, dtype=torch.float32)[None]
+    return torch.tensor(bag, dtype=torch.float32, device=_device())[None]
+
+
+def _device():
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 NETS = {"ABMIL": ABMIL, "CLAM": partial(CLAM_SB, k_sample=1), "DSMIL": DSMIL, "TransMIL": TransMIL}
