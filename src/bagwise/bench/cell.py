@@ -31,6 +31,7 @@ from bagwise.metrics import bag_measures
 from bagwise.model_selection.clock import NEVER, Deadline
 from bagwise.models.intersection import IntersectionMap
 
+ID = 12  # letters of a cell's name: enough for a million cells
 _NOT_DATA = ("grid", "rounds", "nested")  # of an entry
 _MEDIAN, _MAPS = "median*", {"intersection": IntersectionMap}
 
@@ -55,7 +56,7 @@ class Cell:
         # Names of rows, grids and numbers of rounds are left out: what has run is kept with others.
         data = {name: each for name, each in vars(self.data).items() if name not in _NOT_DATA}
         data["thin"] = 0  # what version 0.2 could leave out; part of all ids
-        return digest([data, model, _without_groups(self.point), where])[:16]
+        return digest([data, model, _without_groups(self.point), where])[:ID]
 
     @property
     def name(self) -> str:
