@@ -22,6 +22,7 @@ from bagwise.measures import (
     evaluate_times,
     measure,
 )
+from bagwise.metrics import wilson
 from bagwise.times import Times, check_times, kaplan_meier
 
 
@@ -72,6 +73,17 @@ def test_intervals_of_the_concordance_cover():
     assert 0.88 < covered(c_of, truth) <= 1.0
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_an_accuracy_of_grades_has_the_interval_of_wilson(groups):
+    y, units = np.arange(20) % 3, np.arange(20) // groups
+    assert measure(OF_GRADES, y, y, units)["accuracy"] == (1.0, *wilson(1.0, 20 / groups))
+    some = np.where(np.arange(20) < 4, 2 - y, y)  # two of the first four are right
+    value, low, high = measure(OF_GRADES, y, some, np.arange(20))["accuracy"]
+    assert (value, low, high) == pytest.approx((value, *wilson(value, 20)), abs=0.02)
+    bags = measure(OF_GRADES, y, some, np.repeat(np.arange(5), 4))["accuracy"]
+    assert bags[2] - bags[1] > high - low
+
+
 def test_the_brier_score_is_low_for_the_true_probabilities():
     rng = np.random.default_rng(0)
     risk = rng.normal(size=400)
@@ -100,8 +112,9 @@ def test_calibration_is_about_zero_for_true_chances_and_finds_those_that_are_not
 
 
 @pytest.mark.parametrize("scale", [REST, FISHER, LOGIT])
-def test_a_perfect_value_is_its_own_interval(scale):
-    assert bound(1.0, 0.0, scale) == (1.0, 1.0)
+def test_a_perfect_value_has_no_interval(scale):
+    """It once was its own interval, as if eight bags had proved it."""
+    assert np.isnan(bound(1.0, 0.0, scale)).all()
     low, high = bound(0.9, 0.05, scale)
     assert low < 0.9 < high < 1
 

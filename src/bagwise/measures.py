@@ -5,7 +5,9 @@ metric of numbers or grades say how it changes without the bag (the jackknife); 
 Brier score are sums over pairs and bags, which have parts by themselves. Units are the groups of
 ``bags.groups``, or the bags where there are none: parts of bags of one unit are added first, so
 that such bags are never taken as independent. Intervals are made on a scale without bounds: the
-logarithm of RMSE, MAE and 1 - R^2, Fisher's z of correlations and kappa, log-odds of C.
+logarithm of RMSE, MAE and 1 - R^2, Fisher's z of correlations and kappa, log-odds of C. Without any
+error such a scale ends, and there is no interval. That of the accuracy is Wilson's, with the number
+of bags that would give its variance.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from bagwise.bags import Bags, check_bags
 from bagwise.crossfit.folds import number_units
 from bagwise.estimators.regressor import check_numbers
 from bagwise.estimators.tags import innermost
+from bagwise.metrics import wilson
 from bagwise.models.ordinal import number_grades
 from bagwise.times import (
     Steps,
@@ -49,13 +52,12 @@ REST: Scale = (lambda v: np.log(1 - v), lambda u: 1 - np.exp(u), lambda v: 1 / (
 FISHER: Scale = (np.arctanh, np.tanh, lambda value: 1 / (1 - value**2))
 LOGIT: Scale = (logit, expit, lambda value: 1 / (value * (1 - value)))
 _PLAIN: Scale = (lambda v: v, lambda v: v, np.ones_like)
-_SHARE: Scale = (lambda v: v, lambda v: np.clip(v, 0.0, 1.0), np.ones_like)
 # Metrics of the means over bags of squared and absolute error, equality, number and its square,
 # prediction and its square.
 _OF_MEANS: dict[str, tuple[Callable[[Array], Any], Scale]] = {
     "rmse": (lambda m: np.sqrt(m[0]), _LOG),
     "mae": (lambda m: m[1], _LOG),
-    "accuracy": (lambda m: m[2], _SHARE),
+    "accuracy": (lambda m: m[2], _PLAIN),
     "r2": (lambda m: 1 - m[0] / (m[4] - m[3] ** 2), REST),
     "kappa": (lambda m: 1 - m[0] / (m[4] + m[6] - 2 * m[3] * m[5]), FISHER),
 }
@@ -109,31 +111,49 @@ def measure(
     """
     units = np.arange(len(y)) if units is None else units
     quantile = float(student.ppf(0.975, max(int(units.max()), 1)))
-    parted = {name: split_parts(name, y, predicted) for name in names}
-    return {
-        name: bound_parts(*found, units, SCALES[name], quantile) for name, found in parted.items()
-    }
+    found = {}
+    for name in names:
+        value, parts = split_parts(name, y, predicted)
+        found[name] = bound_parts(value, parts, units, SCALES[name], quantile)
+        if name == "accuracy":
+            found[name] = value, *bound_share(value, _variance(parts, units), int(units.max()) + 1)
+    return found
 
 
 def bound_parts(
     value: float, parts: Array, units: Array, scale: Scale, quantile: float = norm.ppf(0.975)
 ) -> Interval:
     """Return the interval of a value with the parts of bags, of which units are independent."""
+    return value, *bound(value, float(np.sqrt(_variance(parts, units))), scale, quantile)
+
+
+def _variance(parts: Array, units: Array) -> float:
     sums = np.bincount(units, weights=parts)
     ratio = len(sums) / (len(sums) - 1) if 1 < len(sums) < len(parts) else 1.0
-    return value, *bound(value, float(np.sqrt(ratio * np.sum(sums**2))), scale, quantile)
+    return float(ratio * np.sum(sums**2))
 
 
 def bound(
     value: float, error: float, scale: Scale, quantile: float = norm.ppf(0.975)
 ) -> tuple[float, float]:
-    """Return the bounds of a value with this standard error, by way of a scale without bounds."""
+    """Return the bounds of a value with this standard error, by way of a scale without bounds.
+
+    NaN where the scale ends, as without any error.
+    """
     forward, back, stretch = scale
     with np.errstate(all="ignore"):
         half = quantile * error * float(stretch(np.float64(value)))
         low, high = sorted(float(back(forward(value) + step)) for step in (-half, half))
-    # Without any error the scale ends: the value is all that is known.
-    return (low, high) if np.isfinite(low) and np.isfinite(high) else (value, value)
+    return (low, high) if np.isfinite([low, high]).all() else (float("nan"), float("nan"))
+
+
+def bound_share(
+    share: float, variance: float, n_units: float, quantile: float = norm.ppf(0.975)
+) -> tuple[float, float]:
+    """Return Wilson's interval of a share, with the number of units that give its variance."""
+    spread = share * (1 - share)
+    many = spread / variance if variance > 0 and spread > 0 else n_units
+    return wilson(share, min(many, n_units), quantile)
 
 
 def evaluate_times(

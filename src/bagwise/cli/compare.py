@@ -234,7 +234,8 @@ def _line(one: Any, so_far: Any) -> str:
 
 
 def _interval(found: Any) -> tuple[str, str]:
-    return f"{100 * found.value:.1f}", f"{100 * found.low:.0f} to {100 * found.high:.0f}"
+    interval = f"{100 * found.low:.0f} to {100 * found.high:.0f}" if found.low == found.low else "-"
+    return f"{100 * found.value:.1f}", interval
 
 
 def _cost(seconds: float) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bagwise.errors import Message, Parameter
 from bagwise.measures import NAMES
 from bagwise.model_selection.intervals import PARTS
@@ -105,7 +107,7 @@ def _row(record: dict[str, Any], main: str, others: list[str]) -> dict[str, Any]
         "model": record["model"],
         "group": record["group"],
         "value": _percent(record[main]),
-        "interval": f"{_percent(record[f'{main}_low'])} to {_percent(record[f'{main}_high'])}",
+        "interval": " to ".join(_percent(record[f"{main}_{end}"]) for end in ("low", "high")),
         "behind": f"{100 * record['behind']:.1f}",
         "p": _p_value(record["p_value"]),
         **{metric: _percent(record[metric]) for metric in others},
@@ -118,11 +120,11 @@ def _row(record: dict[str, Any], main: str, others: list[str]) -> dict[str, Any]
 
 def _unseen(record: dict[str, Any], unseen: dict[str, float | None]) -> dict[str, str]:
     value = unseen.get(record["model"])
-    return {"unseen": "-" if value is None else _percent(value)}
+    return {"unseen": _percent(np.nan if value is None else value)}
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
+    return "-" if np.isnan(value) else f"{100 * value:.1f}"
 
 
 def _p_value(value: float) -> str:

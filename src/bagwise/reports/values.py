@@ -44,7 +44,7 @@ def value_content(
     folded = f"by {n_folds}-fold cross-validation, each bag by a copy that did not see it"
     return {
         "how": folded if n_folds else "on bags that it had not seen",
-        "metrics": [(_name(name), *(f"{v:.3g}" for v in value)) for name, value in metrics.items()],
+        "metrics": [(_name(name), *map(_shown, value)) for name, value in metrics.items()],
         "numbers": {name: list(value) for name, value in metrics.items()},
         "n_folds": n_folds,
         "figures": figures,
@@ -54,6 +54,10 @@ def value_content(
         "positive": None,
         **_rows(named, y, predicted),
     }
+
+
+def _shown(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3g}"
 
 
 def _name(metric: str) -> str:
