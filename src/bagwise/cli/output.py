@@ -395,4 +395,6 @@ def _record_table(frame: Any) -> Table:
 
 
 def _format_value(value: Any) -> str:
+    if isinstance(value, float) and 1e-4 <= abs(value) < 1:
+        return f"{value:.4f}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
