@@ -31,7 +31,6 @@ from bagwise.metrics import bag_measures
 from bagwise.model_selection.clock import NEVER, Deadline
 from bagwise.models.intersection import IntersectionMap
 
-ID = 12  # letters of a cell's name: enough for a million cells
 _NOT_DATA = ("grid", "rounds", "nested")  # of an entry
 _MEDIAN, _MAPS = "median*", {"intersection": IntersectionMap}
 
@@ -56,7 +55,7 @@ class Cell:
         # Names of rows, grids and numbers of rounds are left out: what has run is kept with others.
         data = {name: each for name, each in vars(self.data).items() if name not in _NOT_DATA}
         data["thin"] = 0  # what version 0.2 could leave out; part of all ids
-        return digest([data, model, _without_groups(self.point), where])[:ID]
+        return shorten(digest([data, model, _without_groups(self.point), where]))
 
     @property
     def name(self) -> str:
@@ -73,6 +72,11 @@ class Cell:
             "point": self.point,
             "split": self.split.name,
         }
+
+
+def shorten(name: str) -> str:
+    """Return the letters of a cell's name that are kept: older records have more."""
+    return name[:12]
 
 
 def _without_groups(params: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from bagwise.bench.cell import ID, Cell, judge
+from bagwise.bench.cell import Cell, judge, shorten
 from bagwise.bench.spec import BenchData, Spec, load_data, read_spec
 from bagwise.bench.splits import read_splits, store_splits
 from bagwise.io._files import writing
@@ -40,7 +40,7 @@ class Plan:
 
 def identify(record: Record) -> str:
     """Return the id of a record's cell, "" for a record of something else."""
-    return str(record.get("cell", ""))[:ID]  # older records have more letters
+    return shorten(str(record.get("cell", "")))
 
 
 @dataclass(frozen=True)

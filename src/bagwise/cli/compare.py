@@ -262,9 +262,8 @@ def _table(found: Any) -> Table:
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )  # fmt: skip
-    table.columns[0].min_width = 9  # a narrow screen may cut the last column, not the names
-    for column in table.columns[1:]:
-        column.no_wrap = True
+    for column in table.columns[1:]:  # narrow screens may break words, but no numbers
+        column.no_wrap = "instances" not in str(column.header)
     for group in found.groups:
         for name in group:
             one = found.results[name]
