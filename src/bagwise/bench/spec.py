@@ -136,19 +136,12 @@ class BenchData:
 def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> BenchData:
     """Load a data set; ``draw`` says which draw, where bags are drawn anew in every round.
 
-        Examples
-        --------
-        >>> from bagwise.bench.spec import DataEntry, load_data
-        >>> import numpy as np
-
-    from bagwise._typing import Array
-    from bagwise.bags import Bags
-    from bagwise.bench.splits import Protocol
-    from bagwise.datasets import fetch, load_digits_bags, load_webkb, make_gaussian_bags, make_toy2d
-    from bagwise.graphs import Graph
-        >>> entry = DataEntry("digits", "digits", {"n_bags": 10})
-        >>> len(load_data(entry, Protocol()).bags)
-        10
+    Examples
+    --------
+    >>> from bagwise.bench.spec import DataEntry, load_data
+    >>> entry = DataEntry("digits", "digits", {"n_bags": 10})
+    >>> len(load_data(entry, Protocol()).bags)
+    10
     """
     options = dict(entry.options)
     if draw is not None:
