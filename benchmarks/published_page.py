@@ -163,10 +163,11 @@ Why some are not reproduced, or undecided:
 
 Rounds: a verdict to three points needs about ten rounds of folds. They were run wherever a round
 of all models takes less than ten CPU minutes (table below); our errors there are mostly below one
-point. Other sets have one round and errors of two to six points, which leaves many numbers
-undecided. LC-MF has ten splits of WebKB, the others of that table twenty. Inner folds take three
-quarters of a round. On tiger, fox and elephant of Gehler & Chapelle and of Hajimirsadeghi & Mori,
-and of ALP-SVM, they are part of the first round only: nested numbers are of that one.
+point, and what is still undecided is so by the paper's error, that of one round. Other sets have
+one round here too, with errors of two to six points. LC-MF has ten splits of WebKB, the others of
+that table twenty. Inner folds take three quarters of a round: on tiger, fox and elephant of Gehler
+& Chapelle and of Hajimirsadeghi & Mori, and of ALP-SVM, they are part of the first round only, and
+nested numbers are of that one.
 `python benchmarks/stale_pages.py` lists [which pages](../bench.md) are older than the code.
 """
 
