@@ -107,14 +107,34 @@ def test_a_measured_number_is_the_label_where_no_class_is():
 
 def test_numbers_with_signs_and_separators_are_no_names_of_rows():
     of_bags = {"slide": np.repeat(list("abcd"), 3), "dx": np.repeat([0, 1, 0, 1], 3)}
-    count, size = [f"{i + 1},{i + 100}" for i in range(12)], np.arange(12) / 7
+    count, size = [f"{i + 1},{i + 10}" for i in range(12)], np.arange(12) / 7
     frame = pd.DataFrame({**of_bags, "count": count, "day": "2024-01-05", "size": size})
     frame["share"], frame["dose"] = ["3%", "4%", "<1%"] * 4, ["1", "2", "n.d."] * 4
     roles = guess_roles(frame)
     assert (roles.instance, roles.texts) == (None, ["count", "day", "share", "dose"])
-    found = {"count": "1,100", "share": "3%", "dose": "n.d."}
+    found = {"count": "1,10", "share": "3%", "dose": "n.d."}
     assert find_numbers(frame, roles.texts) == found
     assert not has_decimal_commas(frame)  # size has points
     assert guess_roles(frame.assign(no=np.arange(12)[::-1])).instance == "no"
     assert guess_roles(frame.assign(no=2 * np.arange(12))).instance is None
     assert has_decimal_commas(frame.drop(columns="size"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["79", "2.001", "626", "3,5"], True),
+        (["0,125", "1,125"], True),
+        (["2,320", "1,100", "12"], False),  # thousands, for all one knows
+        (["1,234,567", "3,5"], False),
+        (["3,5", "x"], False),
+    ],
+)
+def test_commas_before_three_digits_may_separate_thousands(texts, expected):
+    assert has_decimal_commas(pd.DataFrame({"f": texts})) is expected
+
+
+def test_texts_that_are_all_numbers_are_found_as_numbers():
+    frame = pd.DataFrame({"f": ["1.5", "2"], "g": ["79", "2.001"], "h": ["1,5", "2.5"]})
+    assert find_numbers(frame, ["f"]) == {"f": "1.5"}
+    assert find_numbers(frame, ["g", "h"], ",") == {"g": "2.001", "h": "2.5"}

@@ -129,6 +129,30 @@ def test_decimal_commas(tmp_path):
         read_csv(tmp_path / "u.csv", decimal=",")
 
 
+def test_decimal_commas_are_those_of_labels_and_priors_too(tmp_path):
+    path = tmp_path / "t.csv"
+    head = "bag;label;prior;known_label;coord_x;coord_y;f\n"
+    path.write_text(head + "1,5;5,2;0,5;1,5;0,5;1;1\n1,6;7;0,25;;2;2,5;2\n")
+    bags, y = read_csv(path, decimal=",")
+    assert (y.tolist(), bags.priors.tolist()) == ([5.2, 7], [0.5, 0.25])
+    assert bags.coords.tolist() == [[0.5, 1], [2, 2.5]]
+    assert bags.known_labels[:1].tolist() == [1.5]
+    assert bags.ids.tolist() == ["1,5", "1,6"]
+
+
+def test_separators_of_thousands_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("bag;f\na;79\na;2.001\nb;3,5\n")
+    with pytest.raises(MixedTypeError, match=r"line 3, column 'f': '2\.001' .* has a point"):
+        read_csv(path, decimal=",")
+    path.write_text("bag;prior;f\na;0.5;79\n")
+    with pytest.raises(MixedTypeError, match=r"line 2, column 'priors': '0\.5' is not a number"):
+        read_csv(path, decimal=",")
+    path.write_text("bag;f\na;79\na;2,320\n")
+    with pytest.raises(MixedTypeError, match=r"Write thousands without a separator\. For a dec"):
+        read_csv(path)
+
+
 def test_bag_features_may_be_missing(tmp_path):
     (tmp_path / "b.csv").write_text("bag,bag_feature_1,f\na,nan,1\na,nan,2\nb,3,4\n")
     bags, y = read_csv(tmp_path / "b.csv")

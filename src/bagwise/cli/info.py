@@ -114,7 +114,7 @@ def _guess(source: Source) -> Source:
     if all(name.isdecimal() for name in frame.columns):  # no header: columns have numbers
         return source
     filled = _fill_roles(source, roles, {*frame.columns})
-    for name, text in find_numbers(frame, roles.texts).items():
+    for name, text in find_numbers(frame, roles.texts, source.decimal).items():
         why = f"has numbers as texts ({text!r}): write plain numbers to make it a feature"
         say(escape(f"Column {name!r} {why}."))
     bag = frame.get(filled.bag or "bag")

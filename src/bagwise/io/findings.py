@@ -22,11 +22,12 @@ from bagwise.io._assemble import MISSING
 from bagwise.io._files import rows_per_block
 from bagwise.io._flatten import dense_blocks
 from bagwise.io.h5ad import read_obs
-from bagwise.io.tables import sniff
+from bagwise.io.tables import THOUSANDS, is_number, sniff
 
 _FEWEST_ROWS = 1.5  # per bag on average: fewer are rows with names of their own
 _BAGS = ("bag", "slide", "molecule", "image", "case", "page", "document", "id")
 _LABELS = ("label", "class", "diagnosis", "target", "dx", "outcome", "status", "y")
+_WITH_COMMAS = r"[-+]?\d+(\.\d{3})*(,\d+)?([eE][-+]?\d+)?"
 _GROUPS = ("patient", "group", "donor", "subject", "case", "site")
 
 
@@ -136,15 +137,22 @@ def read_table(
 
 
 def has_decimal_commas(frame: Any) -> bool:
-    """Whether a column of texts holds numbers with decimal commas, and none has decimal points."""
+    """Whether a column of texts holds numbers with decimal commas, and none has decimal points.
+
+    Commas and points before three digits may separate thousands.
+    """
     if (frame.select_dtypes("float") % 1 > 0).any(axis=None):
         return False
     texts = [frame[c].dropna().astype(str).head(100) for c in frame.columns if _is_text(frame[c])]
-    return any(len(t) and t.str.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?").all() for t in texts)
+    texts = [t for t in texts if t.str.fullmatch(_WITH_COMMAS).all()]
+    return any((t.str.contains(",") & ~t.str.fullmatch(THOUSANDS)).any() for t in texts)
 
 
-def find_numbers(frame: Any, texts: list[str]) -> dict[str, str]:
-    """Return columns of texts that are numbers for the most part, with a text that is none."""
+def find_numbers(frame: Any, texts: list[str], decimal: str | None = None) -> dict[str, str]:
+    """Return columns of texts that are numbers for the most part, with a text that is none.
+
+    Where all are numbers, and only their type is that of texts, it is the first one.
+    """
     import pandas as pd
 
     found: dict[str, str] = {}
@@ -152,7 +160,8 @@ def find_numbers(frame: Any, texts: list[str]) -> dict[str, str]:
         column = frame[name].dropna().astype(str)
         bare = pd.to_numeric(column.str.replace(r"[<>~%,\s]", "", regex=True), errors="coerce")
         if bare.notna().mean() > 1 / 2:
-            found[name] = column[pd.to_numeric(column, errors="coerce").isna()].iloc[0]
+            strange = (text for text in column if not is_number(text, decimal or "."))
+            found[name] = next(strange, column.iloc[0])
     return found
 
 

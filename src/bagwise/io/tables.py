@@ -45,7 +45,8 @@ _AS_NUMBERS = {**dict.fromkeys(MISSING, "nan"), "True": "1", "False": "0"}
 ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
 _DELIMITERS = ",\t;"
 _EXACT = ("bag", "groups", "sites", "parts", "instance_ids")  # whose numbers print as their texts
-_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
+_COMMA = re.compile(r"[-+]?\d+(,\d{3})*,\d+([eE][-+]?\d+)?")
+THOUSANDS = r"[-+]?[1-9]\d{0,2}([.,]\d{3})+"  # which a decimal comma or point may also look like
 
 
 @reads(
@@ -53,7 +54,7 @@ _COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
     header="Whether the first line contains names; None: it does unless it contains a number.",
     delimiter="Field separator; None: the most frequent of comma, tab and semicolon in the first "
     "line.",
-    decimal=('{".", ","}', "Decimal separator of the features."),
+    decimal=('{".", ","}', "Decimal separator of all numbers."),
 )
 def read_csv(
     path: str | Path,
@@ -171,19 +172,17 @@ def read_rows(path: Path, rows: Rows, layout: Layout) -> LabeledBags:
             lines.extend(line for line, _ in block)
             for key, j in layout.keys.items():
                 keys[key].extend(sys.intern(fields[j]) for _, fields in block)
-    columns = type_columns(path, keys, lines.__getitem__)
+    columns = type_columns(path, keys, lines.__getitem__, layout.decimal)
     return layout.assemble(path, join_blocks(path, blocks), columns, lines.__getitem__)
 
 
 def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
     """Return the features of a block as numbers; anything else raises its line and column."""
     texts = [fields[j] for _, fields in block for j in layout.features]
-    if layout.decimal == ",":
-        texts = [text.replace(",", ".") for text in texts]
-    numbers = parse_all(texts, float)
+    numbers = parse_all(texts, float, layout.decimal)
     if numbers is None:
         texts = [_AS_NUMBERS.get(text.strip(), text) for text in texts]
-        numbers = parse_all(texts, float)
+        numbers = parse_all(texts, float, layout.decimal)
     if numbers is None:
         _refuse(path, block, texts, layout)
     return np.array(numbers).reshape(len(block), -1)
@@ -191,13 +190,20 @@ def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
 
 def _refuse(path: Path, block: list[Row], texts: list[str], layout: Layout) -> NoReturn:
     """Raise the line and the column of the first text that is not a number."""
-    at = next(i for i, text in enumerate(texts) if not is_number(text))
+    at = next(i for i, text in enumerate(texts) if not is_number(text, layout.decimal))
     row, k = divmod(at, len(layout.features))
-    remedy: tuple[Any, ...] = ENCODE
-    if _COMMA.fullmatch(texts[at].strip()):
-        remedy = ("For a decimal comma pass ", Argument("decimal", "','"), ".")
-    problem = Message(f"{texts[at]!r} is not a number. ", *remedy)
+    problem = Message(f"{texts[at]!r} is not a number. ", *_remedy(texts[at].strip(), layout))
     raise MixedTypeError(path, problem, block[row][0], layout.names[layout.features[k]])
+
+
+def _remedy(text: str, layout: Layout) -> tuple[Any, ...]:
+    """Return what to do about a feature that is not a number."""
+    if layout.decimal == "," and is_number(text):
+        return ("It has a point, but the decimal separator is a comma: write all numbers alike.",)
+    if layout.decimal == "," or not _COMMA.fullmatch(text):
+        return ENCODE
+    start = "Write thousands without a separator. " if re.fullmatch(THOUSANDS, text) else ""
+    return (f"{start}For a decimal comma pass ", Argument("decimal", "','"), ".")
 
 
 def join_blocks(path: Path, blocks: list[Array]) -> Array:
@@ -213,21 +219,24 @@ def join_blocks(path: Path, blocks: list[Array]) -> Array:
 
 
 def type_columns(
-    path: Path, keys: dict[str, list[str]], place: Callable[[int], int | str]
+    path: Path,
+    keys: dict[str, list[str]],
+    place: Callable[[int], int | str],
+    decimal: str = ".",
 ) -> dict[str, Any]:
     """Return the columns of a text file by role, as `assemble` takes them."""
     columns: dict[str, Any] = {}
     for key, texts in keys.items():
         if key == "known_labels":
-            columns[key] = type_column(texts, key)
+            columns[key] = type_column(texts, key, decimal)
             continue
         codes, distinct = _number_texts(texts)
         missing = next((t for t in distinct if not t or (key == "label" and t in MISSING)), None)
         if missing is not None:
             raise missing_value(path, key, place(texts.index(missing)), missing)
-        values = type_texts(distinct, exact_text=key in _EXACT)
+        values = type_texts(distinct, key in _EXACT, decimal)
         if key.startswith(NUMERIC):
-            strange = next((t for t in distinct if not is_number(t)), None)
+            strange = next((t for t in distinct if not is_number(t, decimal)), None)
             if strange is not None and values.dtype.kind == "U":
                 row = texts.index(strange)
                 raise MixedTypeError(path, f"{strange!r} is not a number.", place(row), key)
@@ -236,16 +245,16 @@ def type_columns(
     return columns
 
 
-def type_column(texts: list[str], role: str) -> Array:
+def type_column(texts: list[str], role: str, decimal: str = ".") -> Array:
     """Return the typed value of every text of a column of a role.
 
     Labels of instances may be missing: they are NaN or an empty text there.
     """
     codes, distinct = _number_texts(texts)
     if role != "known_labels":
-        return type_texts(distinct, exact_text=role in _EXACT)[codes]
+        return type_texts(distinct, role in _EXACT, decimal)[codes]
     known = [text for text in distinct if text not in MISSING]
-    typed = dict(zip(known, type_texts(known, exact_text=False).tolist(), strict=True))
+    typed = dict(zip(known, type_texts(known, False, decimal).tolist(), strict=True))
     return np.array([typed.get(text) for text in distinct], dtype=object)[codes]
 
 
@@ -256,15 +265,16 @@ def _number_texts(texts: list[str]) -> tuple[Array, list[str]]:
     return np.fromiter(codes, np.int32, len(texts)), list(numbers)
 
 
-def type_texts(texts: list[str], exact_text: bool) -> Array:
+def type_texts(texts: list[str], exact_text: bool, decimal: str = ".") -> Array:
     """Return distinct texts as booleans, integers or floats if all of them are, else as texts.
 
-    With ``exact_text`` (ids) a number must also print as the same text: '007' stays a text.
+    With ``exact_text`` (ids) a number must also print as the same text: '007' stays a text, and
+    so does '1,5' where the decimal separator is a comma.
     """
     if set(texts) <= {"True", "False"}:
         return np.array([t == "True" for t in texts])
     for kind in (int, float):
-        numbers = parse_all(texts, kind)
+        numbers = parse_all(texts, kind, decimal)
         if numbers is None or len(set(numbers)) < len(texts):
             continue
         if not exact_text or [repr(n) for n in numbers] == texts:
@@ -272,8 +282,15 @@ def type_texts(texts: list[str], exact_text: bool) -> Array:
     return np.array(texts)
 
 
-def parse_all(texts: list[str], kind: type) -> list[Any] | None:
-    """Return texts as numbers of a type; None if one of them is none."""
+def parse_all(texts: list[str], kind: type, decimal: str = ".") -> list[Any] | None:
+    """Return texts as numbers of a type; None if one of them is none.
+
+    Where the decimal separator is a comma, a point may separate thousands: that is no number.
+    """
+    if decimal == ",":
+        if any("." in text for text in texts):
+            return None
+        texts = [text.replace(",", ".") for text in texts]
     try:
         numbers = list(map(kind, texts))
     except ValueError:
@@ -283,6 +300,6 @@ def parse_all(texts: list[str], kind: type) -> list[Any] | None:
     return None if "_" in "".join(texts) else numbers  # Python takes 1_000, other programs do not
 
 
-def is_number(text: str) -> bool:
+def is_number(text: str, decimal: str = ".") -> bool:
     """Return whether a field is a number (missing values are not)."""
-    return parse_all([text], float) is not None
+    return parse_all([text], float, decimal) is not None
