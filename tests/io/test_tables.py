@@ -228,7 +228,19 @@ def test_a_label_that_may_be_missing_is_refused(text, tmp_path):
         read(tmp_path / "bags.csv")
 
 
-def test_labels_that_differ_in_spaces_are_no_classes(tmp_path):
-    (tmp_path / "a.csv").write_text("bag,label,f1\na,yes,0\nb,no,0\nc,yes ,0\n")
-    with pytest.raises(LabelError, match="line 4: the labels 'yes' and 'yes ' differ in spaces"):
+@pytest.mark.parametrize("role", ["bag", "label", "group", "site"])
+def test_names_that_differ_in_spaces_are_refused(role, tmp_path):
+    frame = pd.DataFrame({"bag": [*"abc"], "label": [*"nmn"], "group": "p", "site": "N", "f1": 0})
+    frame[role] = ["yes", "no", "yes "]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    message = rf"{role}s 'yes' and 'yes ' differ in spaces only"
+    with pytest.raises(FormatError, match=f"line 4: the {message}"):
         read_csv(tmp_path / "a.csv")
+    frame.drop(columns="f1").assign(x=[[[0.0]]] * 3).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(FormatError, match=f"row 3: the {message}"):
+        read(tmp_path / "a.parquet")  # nested
+    if role != "bag":  # the name of a file: spaces around it do not count
+        np.save(tmp_path / "x.npy", np.eye(2))
+        frame.assign(path="x.npy").to_csv(tmp_path / "bags.csv", index=False)
+        with pytest.raises(FormatError, match=f"line 4: the {message}"):
+            read(tmp_path / "bags.csv")

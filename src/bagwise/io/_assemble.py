@@ -227,8 +227,7 @@ def assemble(
     bag = columns["bag"]
     order = _order(path, bag, place, regroup)
     rows = slice(None) if order is None else order
-    if "label" in columns:
-        _refuse_unclear(path, columns["label"], place)
+    refuse_unclear(path, columns, place)
     codes = bag.codes[rows]
     offsets = np.append(_run_starts(codes), len(codes))
     per_bag: dict[str, Any] = {
@@ -246,13 +245,19 @@ def assemble(
     return Bags(X, offsets, ids=ids, feature_names=feature_names, **per_bag, **per_row), y
 
 
-def _refuse_unclear(path: Path, label: Coded, place: Callable[[int], int | str]) -> None:
-    """Refuse labels that may be a class or a missing value, or that differ in spaces only."""
-    seen: dict[Any, Any] = {}
-    for code, text in enumerate(label.values.tolist()):
-        other = seen.setdefault(text.strip() if isinstance(text, str) else text, text)
-        if text in MISSING or not (other is text or other == text):
-            raise missing_value(path, "label", place(label.codes.tolist().index(code)), text, other)
+def refuse_unclear(
+    path: Path, columns: dict[str, Any], place: Callable[[int], int | str] = row_place
+) -> None:
+    """Refuse names that differ in spaces only, and labels that may be a class or missing."""
+    for role in [role for role in CODED if role in columns]:
+        seen: dict[str, str] = {}
+        for code, text in enumerate(columns[role].values.tolist()):
+            if not isinstance(text, str):
+                continue
+            other = seen.setdefault(text.strip(), text)
+            if other != text or (role == "label" and text in MISSING):
+                row = columns[role].codes.tolist().index(code)
+                raise missing_value(path, role, place(row), text, other)
 
 
 def stack(columns: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from bagwise.bags import Bags
 from bagwise.bags.frames import bag_columns, instance_columns
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, list_names
-from bagwise.io._assemble import MISSING, ROLES, find_roles, refuse_duplicates, refuse_shared
+from bagwise.io._assemble import CODED, MISSING, ROLES, find_roles, refuse_duplicates, refuse_shared
 from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._files import open_source, replacing, write_text
@@ -147,12 +147,17 @@ def read_listing(
     roles = choose_roles(text.names)
     refuse_shared(path, text.names, roles)
     lines: dict[str, int] = {}
+    seen: dict[tuple[str, str], str] = {}
     with open_source(path) as file:
         for line, row in text.rows(path, file):
             fields = {role: row[j] for role, j in roles.items()}
             name = fields.get("bag", fields.get("file", "")).strip()
             if lines.setdefault(name, line) != line:
                 raise ShuffledBagError(path, f"{name!r} is on line {lines[name]} already.", line)
+            for role in [role for role in CODED if role in fields]:
+                twin = seen.setdefault((role, fields[role].strip()), fields[role])
+                if twin != fields[role]:
+                    raise missing_value(path, role, line, fields[role], twin)
             yield line, fields
 
 

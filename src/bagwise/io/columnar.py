@@ -207,6 +207,8 @@ def _read_nested(file: ArrowFile, instances: str, named: dict[str, Any]) -> Labe
     if covariates:
         values = [read[names[j]].to_numpy() for j in covariates]
         columns["bag_features"] = np.stack(values, axis=1)
+    coded = {r: rows.take_column(file.path, r, columns[r]) for r in rows.CODED if r in columns}
+    rows.refuse_unclear(file.path, coded)
     columns = rows.stack(columns)
     ids, y = columns.pop("bag", None), columns.pop("label", None)
     _refuse_repeats(file.path, ids)

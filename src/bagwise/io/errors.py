@@ -79,7 +79,8 @@ def missing_value(
     """
     kind = LabelError if role == "label" else FormatError
     if twin is not None and twin != text:
-        problem = f"the labels {twin!r} and {text!r} differ in spaces only: write them alike."
+        names = f"the {role.removesuffix('s')}s {twin!r} and {text!r}"
+        problem = f"{names} differ in spaces only: write them alike."
         return kind(path, problem, line)
     if text:
         problem = f"the {role} is {text!r}, which may be a class or a missing value. Name the class"
