@@ -3,6 +3,7 @@
 import shlex
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bagwise import io
@@ -51,6 +52,26 @@ def test_a_usual_name_is_enough_for_the_bags(tmp_path):
     text = "\n".join(["slide,f", *(f"s{i},{i + k / 7}" for i in range(4) for k in range(3))])
     (tmp_path / "t.csv").write_text(text)
     assert printed("info", tmp_path / "t.csv")["columns"]["bag"] == "slide"
+
+
+def test_covariates_are_no_groups(tmp_path):
+    rows = [f"s{i},{'wm'[i % 2]},{50 + i // 2},{i + k / 7}" for i in range(12) for k in range(3)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["slide,dx,patient_age,f", *rows]))
+    assert printed("info", path)["columns"]["groups"] == "patient_age"
+    record = printed("info", path, "--covariates", "patient_age")
+    assert record["columns"]["groups"] is None
+    assert "--covariates patient_age" in record["next"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx"])
+def test_the_index_of_a_data_frame_is_no_feature(suffix, tmp_path):
+    path, frame = tmp_path / f"t.{suffix}", pd.DataFrame(ROWS, columns=HEAD).astype({"f": float})
+    (frame.to_csv if suffix == "csv" else frame.to_excel)(path)
+    assert "column '' is the index of a data frame and left out" in call("info", path).stderr
+    record = printed("info", path)
+    assert record["columns"]["bag"] == "slide"
+    assert "''" not in record["next"]
 
 
 def test_decimal_commas_are_seen(tmp_path):

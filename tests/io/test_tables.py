@@ -140,6 +140,22 @@ def test_decimal_commas_are_those_of_labels_and_priors_too(tmp_path):
     assert bags.ids.tolist() == ["1,5", "1,6"]
 
 
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_the_index_of_a_data_frame_is_left_out(name, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(f"{name},bag,f\n0,a,1\n1,b,2\n")
+    with pytest.warns(UserWarning, match=f"column '{name}' is the index of a data frame"):
+        assert read_csv(path)[0].feature_names.tolist() == ["f"]
+    assert read_csv(path, features=[name])[0].X.ravel().tolist() == [0, 1]
+    frame = pd.DataFrame({"bag": [*"abc"], "f": [1.0, 2, 3]})
+    frame[frame.f > 1].to_parquet(tmp_path / "t.parquet")
+    with pytest.warns(UserWarning, match="column '__index_level_0__' is the index of a data frame"):
+        assert read(tmp_path / "t.parquet")[0].feature_names.tolist() == ["f"]
+    path.write_text("sep=;\nbag;f\na;1\n")
+    with pytest.raises(FormatError, match=r"line 1: 'sep=;' is for Excel alone\. Delete it"):
+        read_csv(path)
+
+
 def test_separators_of_thousands_are_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("bag;f\na;79\na;2.001\nb;3,5\n")

@@ -108,7 +108,8 @@ def _guess(source: Source) -> Source:
     if source.smiles is not None:  # other columns are not features
         return source
     format = source.format or recognize(source.data)
-    frame, roles = guess_columns(source.data, format, source.bag, source.decimal)
+    how = (source.bag, source.decimal, source.covariates)
+    frame, roles = guess_columns(source.data, format, *how)
     if format == "csv" and source.decimal is None and has_decimal_commas(frame):
         return _guess(replace(source, decimal=","))
     if all(name.isdecimal() for name in frame.columns):  # no header: columns have numbers

@@ -55,15 +55,20 @@ def add_hints(data: Path, columns: dict[str, Any]) -> Iterator[None]:
 
 
 def guess_columns(
-    data: Path, format: str, bag: str | None, decimal: str | None = None
+    data: Path,
+    format: str,
+    bag: str | None,
+    decimal: str | None = None,
+    covariates: str | None = None,
 ) -> tuple[Any, Any]:
-    """Return a table, and what its columns look like from their values."""
+    """Return a table, and what its columns but the covariates look like from their values."""
     from bagwise.io.findings import guess_roles, read_table
 
     frame = read_table(data, format, decimal=decimal)
     frame.columns = [str(name) for name in frame.columns]
-    bag = bag or "bag"
-    return frame, guess_roles(frame, bag if bag in frame else None)
+    bag, facts = bag or "bag", split_names(covariates) or []
+    rest = frame.drop(columns=facts, errors="ignore")
+    return frame, guess_roles(rest, bag if bag in rest else None)
 
 
 def _hint(data: Path, columns: dict[str, Any]) -> None:
@@ -199,7 +204,8 @@ class Source:
         if named:
             from bagwise.io.covariates import attach_covariates
 
-            bags = attach_covariates(bags, self.labels or self.data, named, self.bag)
+            table = self.labels or self.data
+            bags = attach_covariates(bags, table, named, self.bag, self.decimal)
         if self.unit is not None:
             if bags.groups is None:
                 what = f"bags are to be merged by {self.unit}, and {self.data} has no such column"

@@ -29,6 +29,7 @@ from bagwise.io.errors import (
 
 # The columns that writers write, and that readers look for by default.
 CODED = ("bag", "label", "groups", "sites")  # roles of columns with few distinct values
+INDEX = ("", "Unnamed: 0", "__index_level_0__")  # names of row numbers, as pandas writes them
 MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])  # as texts
 NUMERIC = ("priors", "patch_size", *COORDS)  # how roles of numbers begin
 ROLES = {
@@ -92,8 +93,13 @@ def lay_out(
     if not {*COORDS} <= keys.keys():
         keys = {key: j for key, j in keys.items() if key not in COORDS}
     require_bag(path, names, keys)
-    rest = [j for j in range(len(names)) if j not in keys.values()]
-    chosen = [j for j in (rest if wanted is None else wanted) if j not in dropped]
+    rest = [j for j in range(len(names)) if j not in keys.values() and j not in dropped]
+    index = next((names[j] for j in rest if names[j] in INDEX), None)
+    if wanted is None and index is not None:
+        why = "is the index of a data frame and left out; rename it if it is a feature."
+        warnings.warn(f"{path}: column {index!r} {why}", stacklevel=4)
+        rest = [j for j in rest if names[j] not in INDEX]
+    chosen = rest if wanted is None else [j for j in wanted if j not in dropped]
     if not chosen:
         raise FormatError(path, f"has no feature columns: there are only {list_names(names)}.", 1)
     return Layout(keys, chosen, names, has_header, decimal, regroup)

@@ -6,26 +6,36 @@ from pathlib import Path
 
 from bagwise.bags import Bags
 from bagwise.bags.ids import match_names, name_of
-from bagwise.errors import suggestion
+from bagwise.errors import Argument, Message, suggestion
 from bagwise.io.dispatch import recognize
 from bagwise.io.errors import FormatError
-from bagwise.io.findings import read_table
+from bagwise.io.findings import find_numbers, read_table
+from bagwise.io.tables import is_number
 
 _BAGS = ("slide_id", "slide", "bag")
 
 
-def attach_covariates(bags: Bags, path: Path, columns: list[str], bag: str | None) -> Bags:
+def attach_covariates(
+    bags: Bags, path: Path, columns: list[str], bag: str | None, decimal: str | None = None
+) -> Bags:
     """Return the bags with columns of a table as bag features.
 
     The table has a row per bag, or one per instance with the same values on all rows of a bag.
     """
-    frame = read_table(path, recognize(path))
+    names = [bag] if bag else _BAGS
+    frame = read_table(path, recognize(path), decimal=decimal, texts=names)
     frame.columns = [str(name) for name in frame.columns]
-    bag = bag or next((name for name in _BAGS if name in frame), "bag")
+    bag = next((name for name in names if name in frame), names[-1])
     for name in (bag, *columns):
         if name not in frame:
             hint = suggestion(name, [*frame.columns])
             raise FormatError(path, f"has no column {name!r}. {hint}", 1)
+    for column, text in find_numbers(frame, columns, decimal).items():
+        if not is_number(text, decimal or "."):
+            of = frame[bag][frame[column].astype(str) == text].iloc[0]
+            start = f"is {text!r} for bag {of!r} and mostly numbers. Write a number there, or words"
+            remedy = (" everywhere; for a decimal comma pass ", Argument("decimal", "','"), ".")
+            raise FormatError(path, Message(start, *remedy), column=column)
     rows_of, ids = frame.groupby(frame[bag].astype(str)).indices, list(map(str, bags.ids.tolist()))
     # The name of a bag may begin its id before a dot.
     owners = {each: name for name, found in match_names(rows_of, ids).items() for each in found}

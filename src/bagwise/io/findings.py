@@ -5,6 +5,8 @@ The roles of columns are guesses, to suggest and never to act on.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from bagwise.bags.arrays import feature_names
 from bagwise.bags.leaks import FEWEST, Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import MOST_CLASSES, far_apart, feature_spreads, read_task
-from bagwise.io._assemble import MISSING
+from bagwise.io._assemble import INDEX, MISSING, refuse_duplicates
 from bagwise.io._files import rows_per_block
 from bagwise.io._flatten import dense_blocks
 from bagwise.io.h5ad import read_obs
@@ -117,21 +119,34 @@ class Roles:
 
 
 def read_table(
-    path: Path, format: str, n_rows: int | None = None, *, decimal: str | None = None
+    path: Path,
+    format: str,
+    n_rows: int | None = None,
+    *,
+    decimal: str | None = None,
+    texts: Iterable[str] = (),
 ) -> Any:
-    """Return a table as a pandas data frame, texts as they are."""
+    """Return a table as a pandas data frame, with the names of the file.
+
+    The columns ``texts`` of a file that has no types, such as ids, stay as they are written.
+    """
     import pandas as pd
 
+    options: dict[str, Any] = {"nrows": n_rows, "converters": dict.fromkeys(texts, str)}
     if format == "csv":
         text = sniff(path)
-        options: dict[str, Any] = {"sep": text.delimiter, "nrows": n_rows, "low_memory": False}
+        options |= {"sep": text.delimiter, "low_memory": False, "decimal": decimal or "."}
         options |= {"na_values": sorted(MISSING), "keep_default_na": False}
-        options["decimal"] = decimal or "."
-        return pd.read_csv(path, header=0 if text.header_lines else None, **options)
+        frame = pd.read_csv(path, header=0 if text.header_lines else None, **options)
+        if text.header_lines:
+            refuse_duplicates(path, text.names)
+            frame.columns = text.names
+        return frame
     if format == "h5ad":
         return read_obs(path)
-    if format == "excel":
-        return pd.read_excel(path, nrows=n_rows)
+    if format == "excel":  # pandas makes up names, which other readers do not know
+        frame = pd.read_excel(path, **options)
+        return frame.rename(columns=lambda name: re.sub(r"^Unnamed: \d+$", "", str(name)))
     frame = pd.read_parquet(path) if format == "parquet" else pd.read_feather(path)
     return frame if n_rows is None else frame.head(n_rows)
 
@@ -156,7 +171,7 @@ def find_numbers(frame: Any, texts: list[str], decimal: str | None = None) -> di
     import pandas as pd
 
     found: dict[str, str] = {}
-    for name in texts:
+    for name in [name for name in texts if _is_text(frame[name])]:
         column = frame[name].dropna().astype(str)
         bare = pd.to_numeric(column.str.replace(r"[<>~%,\s]", "", regex=True), errors="coerce")
         if bare.notna().mean() > 1 / 2:
@@ -169,6 +184,7 @@ def guess_roles(frame: Any, bag: str | None = None) -> Roles:
     """Guess the roles of columns; ``bag`` is known already, or guessed too."""
     from pandas.api.types import is_float_dtype
 
+    frame = frame.drop(columns=[c for c in frame.columns if c in INDEX and c != bag])
     named = [c for c in frame.columns if not is_float_dtype(frame[c])]  # names or classes
     counts = {c: frame[c].nunique() for c in named}
     numbers = [c for c in frame.columns if c not in named and _rank(c, _LABELS) < len(_LABELS)]

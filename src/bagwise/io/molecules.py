@@ -76,7 +76,7 @@ def read_molecules(
     from bagwise.io.findings import read_table  # imports scikit-learn
 
     path = Path(path)
-    table = read_table(path, recognize(path))
+    table = read_table(path, recognize(path), texts=[] if bag is None else [bag])
     for name in filter(None, (smiles, bag, label, groups)):
         if name not in table.columns:
             raise FormatError(path, f"has no column {name!r}. {suggestion(name, table.columns)}")

@@ -138,6 +138,8 @@ def sniff(path: Path, header: bool | None = None, delimiter: str | None = None) 
     """Guess header and delimiter from the first row of a file."""
     with open_source(path) as file:
         first_line = file.readline()
+        if first_line.startswith("sep="):
+            raise FormatError(path, f"{first_line.strip()!r} is for Excel alone. Delete it.", 1)
         if delimiter is None:
             delimiter = max(_DELIMITERS, key=first_line.count)
         reader = csv.reader(chain([first_line], file), delimiter=delimiter)
