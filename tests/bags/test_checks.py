@@ -79,13 +79,19 @@ def test_not_finite_names_bag_instance_and_feature(store, value, what):
     broken = np.where(np.eye(6, 2) > 0, 0.0, X)
     broken[4, 1] = value
     bags = Bags(store(broken), OFFSETS, ids=["a", "b", "c"])
-    message = f"Bag 2 (id 'c') contains {what} in its instance 1, feature 1. Impute or drop it"
+    remedy = "Impute or drop it" if what == "NaN" else "Correct the value, or leave out"
+    message = f"Bag 2 (id 'c') contains {what} in its instance 1, feature 1. {remedy}"
     with pytest.raises(ValueError, match=re.escape(message)):
         check_bags(bags)
     named = bags.replace(feature_names=["size", "mass"])
     with pytest.raises(ValueError, match=re.escape("instance 1, feature 'mass'.")):
         check_bags(named)
     assert check_bags(bags, finite=False) is bags
+    if what == "NaN":
+        assert check_bags(bags, finite="allow-nan") is bags
+        return
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_bags(bags, finite="allow-nan")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

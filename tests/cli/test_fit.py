@@ -216,6 +216,20 @@ def test_missing_values_are_filled_in_fit_and_in_predict(folder, tmp_path):
     assert "missing values filled (median)" in shown
 
 
+@pytest.mark.parametrize("verb", [["fit"], ["compare", "--models", "SIL,MI-SVM"]])
+def test_infinite_values_are_named_even_with_imputation(verb, folder, tmp_path):
+    names, first, *rest = (folder / "train.csv").read_text().splitlines()
+    cells = dict(zip(names.split(","), first.split(","), strict=True)) | {"f0": "inf"}
+    data = tmp_path / "inf.csv"
+    data.write_text("\n".join([names, ",".join(cells.values()), *rest]))
+    words = [verb[0], data, *COLUMNS, *(verb[1:] or ["-m", "MI-SVM"]), *TUMOR]
+    message = "contains infinity in its instance 0, feature 'f0'. Correct the value"
+    refused(1, message, *words, "--impute", "median")
+    shown = done("info", data, *COLUMNS).stdout
+    assert "Infinite values" in shown
+    assert "Next:" not in shown
+
+
 def test_the_word_after_scale_is_never_a_folder(fit, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "robust").mkdir()

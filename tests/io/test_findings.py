@@ -45,6 +45,14 @@ def test_missing_values_are_counted_by_feature():
     assert found.labels == {}
 
 
+def test_infinite_values_are_counted_apart():
+    X = np.array(flawed().X)
+    X[:5, 0], X[1, 2], X[2:4, 3] = np.inf, -np.inf, np.nan
+    found = look_at(flawed().replace(X=X), ["x", "y", "x", "x"])
+    assert (found.missing, found.infinite) == ({"d": 2}, {"a": 5, "c": 1})
+    assert (found.constant, found.far[1]) == (["b"], "c")
+
+
 def test_good_data_have_no_findings():
     found = look_at(Bags(np.random.default_rng(0).normal(size=(6, 2)), [0, 3, 6]))
     assert (found.missing, found.constant, found.far, found.shared) == ({}, [], None, 0)

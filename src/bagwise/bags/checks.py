@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,7 @@ from bagwise.errors import Message, SingleInstanceWarning, Step
 from bagwise.rowstores.base import is_mapped, map_ranges, row_blocks
 
 
-def check_bags(bags: Any, *, finite: bool = True) -> Bags:
+def check_bags(bags: Any, *, finite: bool | Literal["allow-nan"] = True) -> Bags:
     """Convert any accepted form of multiple-instance data to `Bags`.
 
     Parameters
@@ -28,8 +28,9 @@ def check_bags(bags: Any, *, finite: bool = True) -> Bags:
     bags : Bags, list or object array of 2-D arrays, 3-D array, 2-D array or data frame
         A 3-D array holds bags of equal size; every row of a plain 2-D array (dense, sparse or data
         frame) is a bag of one instance.
-    finite : bool, default=True
-        Whether to refuse NaN and infinity; the error names the bag, the instance and the feature.
+    finite : bool or "allow-nan", default=True
+        Whether to refuse NaN and infinity, or infinity alone; the error names the bag, the
+        instance and the feature.
 
     Returns
     -------
@@ -48,7 +49,7 @@ def check_bags(bags: Any, *, finite: bool = True) -> Bags:
         raise ValueError("There are no bags: 0 sample(s) were given, at least 1 is required.")
     if bags.n_features == 0:
         raise ValueError("The instances have 0 feature(s), a minimum of 1 is required.")
-    check_finite(bags) if finite else verify_bags(bags)
+    check_finite(bags, finite == "allow-nan") if finite else verify_bags(bags)
     return bags
 
 
@@ -77,17 +78,17 @@ def _as_bags(data: Any) -> Bags:
     return Bags.from_list(list(data))
 
 
-def check_finite(bags: Bags) -> None:
+def check_finite(bags: Bags, allow_nan: bool = False) -> None:
     """Refuse NaN and infinity, block by block; the error names bag, instance and feature."""
     if getattr(bags.X, "is_finite", False):
         return
     values = bags.X.data if sp.issparse(bags.X) else bags.X
     width = 1 if values.ndim == 1 else max(1, values.shape[1])
     ranges = row_blocks(len(values), 8 * width)
-    map_ranges(bags.X, ranges, partial(_check_block, bags, values))
+    map_ranges(bags.X, ranges, partial(_check_block, bags, values, allow_nan))
 
 
-def _check_block(bags: Bags, values: Any, rows: slice) -> None:
+def _check_block(bags: Bags, values: Any, allow_nan: bool, rows: slice) -> None:
     block = np.asarray(values[rows])
     if is_mapped(block):
         verify(block)
@@ -95,7 +96,7 @@ def _check_block(bags: Bags, values: Any, rows: slice) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(block.sum(dtype=np.float64)):
             return
-    bad = np.argwhere(~np.isfinite(block))
+    bad = np.argwhere(np.isinf(block) if allow_nan else ~np.isfinite(block))
     if len(bad):
         _raise_not_finite(bags, rows.start + bad[0][0], bad[0], block)
 
@@ -108,7 +109,9 @@ def _raise_not_finite(bags: Bags, position: int, entry: Array, block: Array) -> 
         row, column = int(position), int(entry[1])
     bag = bag_of_row(row, bags.offsets)
     name = column if bags.feature_names is None else repr(str(bags.feature_names[column]))
-    what = "NaN" if np.isnan(block[tuple(entry)]) else "infinity"
-    place = f"contains {what} in its instance {row - bags.offsets[bag]}, feature {name}."
-    start = f"{name_of(bags.ids, bag)} {place} Impute or drop it first, for example with "
-    raise ValueError(Message(start, Step("impute", "PerInstance(SimpleImputer())"), "."))
+    place = f"in its instance {row - bags.offsets[bag]}, feature {name}."
+    if np.isinf(block[tuple(entry)]):
+        remedy = "Correct the value, or leave out the instance or the feature."
+        raise ValueError(f"{name_of(bags.ids, bag)} contains infinity {place} {remedy}")
+    start = f"{name_of(bags.ids, bag)} contains NaN {place} Impute or drop it first, for example"
+    raise ValueError(Message(start, " with ", Step("impute", "PerInstance(SimpleImputer())"), "."))

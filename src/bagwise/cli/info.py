@@ -56,7 +56,11 @@ def info(source: Source, as_json: Json = False) -> None:
         say(f"The labels are numbers, which are predicted; {middle}.")
     elif task == "classes" and len(found.labels) > 2 and are_classes_in_disguise(y):
         say("The labels are taken as classes: if they are grades, --task grades uses their order.")
-    if len(found.labels) > 1 and (task != "classes" or min(found.labels.values()) > 1):
+    if (
+        len(found.labels) > 1
+        and not found.infinite
+        and (task != "classes" or min(found.labels.values()) > 1)
+    ):
         say_next(command)
 
 
@@ -185,6 +189,9 @@ def _advice(source: Source, found: Any) -> list[str]:
         lines.append("Copies in training and test bags make results too good: give --groups.")
     if found.n_bags == found.n_instances:
         lines.append("Every bag has one instance: is --bag the right column?")
+    if found.infinite:
+        drop = quote(join_names(found.infinite))
+        lines.append(f"Correct infinite values, or leave these features out with --drop {drop}.")
     for name in found.counters:
         why = "numbers the instances of each bag. If it is no feature, leave it out with"
         lines.append(f"Feature {name!r} {why} --drop {quote(name)}.")

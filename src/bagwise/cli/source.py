@@ -244,7 +244,7 @@ class Source:
         bags, y = self.read(check=check, sites=site)
         y = need_labels(y, self.data)
         check_task(y, task, self)
-        return check_bags(bags, finite=self.impute is None) if check else bags, y
+        return check_bags(bags, finite=self.impute is None or "allow-nan") if check else bags, y
 
     def words(self) -> list[str]:
         """Return the words of a command line that reads the same."""

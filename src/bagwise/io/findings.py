@@ -44,6 +44,7 @@ class Findings:
     labels: dict[str, int]  # number of bags per label; empty without labels
     n_groups: int  # 0 without groups
     missing: dict[str, int]  # number of missing values by feature, where there are any
+    infinite: dict[str, int]  # and of infinite ones
     constant: list[str]  # features with a single value
     far: tuple[str, str] | None  # features of very different spread, the smallest and the largest
     counters: list[str]  # features that only number the instances of each bag
@@ -52,12 +53,13 @@ class Findings:
     leaks: list[Leak]  # what may give labels away
 
 
+@np.errstate(invalid="ignore")  # of infinite values, which are counted
 def look_at(bags: Bags, y: Any = None) -> Findings:
     """Count what matters before a model is fitted."""
     known = [str(name) for name in feature_names(bags)]
-    missing, low, high = _columns(bags)
+    missing, infinite, low, high = _columns(bags)
     varying = np.where(np.isfinite(low), high - low, 0.0)
-    far = far_apart(feature_spreads(bags)) if not missing.any() else far_apart(varying)
+    far = far_apart(varying if (missing + infinite).any() else feature_spreads(bags))
     labels = () if y is None else zip(*np.unique(y, return_counts=True), strict=True)
     groups = None if bags.groups is None else np.unique(bags.groups, return_inverse=True)[1]
     copies = row_codes(bags)
@@ -67,6 +69,7 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
         labels={str(label): int(count) for label, count in labels},
         n_groups=0 if groups is None else len(set(groups.tolist())),
         missing={known[j]: int(missing[j]) for j in np.flatnonzero(missing)},
+        infinite={known[j]: int(infinite[j]) for j in np.flatnonzero(infinite)},
         constant=[known[j] for j in np.flatnonzero(varying == 0)],
         far=None if far is None else (known[far[0]], known[far[1]]),
         counters=[known[j] for j in _counters(bags)],
@@ -76,15 +79,17 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
     )
 
 
-def _columns(bags: Bags) -> tuple[Array, Array, Array]:
-    """Return the number of missing values, the lowest and the highest value of each feature."""
+def _columns(bags: Bags) -> tuple[Array, Array, Array, Array]:
+    """Return per feature the number of missing and of infinite values, and the range of others."""
     d = bags.n_features
-    missing, low, high = np.zeros(d, dtype=np.int64), np.full(d, np.inf), np.full(d, -np.inf)
+    (missing, infinite), low, high = np.zeros((2, d), int), np.full(d, np.inf), np.full(d, -np.inf)
     for _, rows in dense_blocks(bags):
-        block = np.asarray(rows, dtype=np.float64)
+        block = np.array(rows, dtype=np.float64)
         missing += np.isnan(block).sum(axis=0)
+        infinite += np.isinf(block).sum(axis=0)
+        block[np.isinf(block)] = np.nan
         low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
-    return missing, low, high
+    return missing, infinite, low, high
 
 
 def _counters(bags: Bags) -> list[int]:

@@ -136,7 +136,7 @@ def compare(
     ('MI-SVM', ['MI-SVM', 'SIL'])
     """
     deadline = Deadline.after(time_limit)
-    bags, task = check_bags(bags, finite=impute is None), task or read_task(y)
+    bags, task = check_bags(bags, finite=impute is None or "allow-nan"), task or read_task(y)
     scale, y = settle_scale(bags, scale), _check_labels(bags, y, task)
     metric = metric or OF_TASKS.get(task, "auc")
     outer = OuterFolds(bags, y, Protocol(cv, inner_cv, metric, scale, random_state, impute))

@@ -47,6 +47,8 @@ def describe_findings(bags: Bags, found: Findings, positive: Any = None) -> list
         "Scales": "very different: " + " and ".join(found.far) if found.far else "similar",
         "Instances in several bags": _copies(found),
     }
+    if found.infinite:
+        facts["Infinite values"] = f"{sum(found.infinite.values()):,}{_list(found.infinite)}"
     if found.n_groups:
         facts["Groups"] = f"{found.n_groups:,}; folds and intervals keep their bags together"
     return [*facts.items()]
