@@ -164,8 +164,11 @@ def test_separators_of_thousands_are_refused(tmp_path):
     path.write_text("bag;prior;f\na;0.5;79\n")
     with pytest.raises(MixedTypeError, match=r"line 2, column 'priors': '0\.5' is not a number"):
         read_csv(path, decimal=",")
+    path.write_text("bag;label;f\na;5,2;79\nb;2.001;3\n")
+    with pytest.raises(MixedTypeError, match=r"line 3, column 'label': '2\.001' is not a number w"):
+        read_csv(path, decimal=",")
     path.write_text("bag;f\na;79\na;2,320\n")
-    with pytest.raises(MixedTypeError, match=r"Write thousands without a separator\. For a dec"):
+    with pytest.raises(MixedTypeError, match="decimal=','; write thousands without a separator"):
         read_csv(path)
 
 

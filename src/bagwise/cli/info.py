@@ -56,11 +56,8 @@ def info(source: Source, as_json: Json = False) -> None:
         say(f"The labels are numbers, which are predicted; {middle}.")
     elif task == "classes" and len(found.labels) > 2 and are_classes_in_disguise(y):
         say("The labels are taken as classes: if they are grades, --task grades uses their order.")
-    if (
-        len(found.labels) > 1
-        and not found.infinite
-        and (task != "classes" or min(found.labels.values()) > 1)
-    ):
+    few = task == "classes" and min(found.labels.values(), default=0) < 2
+    if len(found.labels) > 1 and not few and not found.infinite:
         say_next(command)
 
 
@@ -107,13 +104,11 @@ def _guess(source: Source) -> Source:
     from bagwise.io.dispatch import recognize
     from bagwise.io.findings import find_numbers, has_decimal_commas
 
-    if not source.data.exists() or (source.format or recognize(source.data)) not in TABLES:
+    format = (source.format or recognize(source.data)) if source.data.exists() else ""
+    if format not in TABLES or source.smiles is not None:  # whose other columns are no features
         return source
-    if source.smiles is not None:  # other columns are not features
-        return source
-    format = source.format or recognize(source.data)
-    how = (source.bag, source.decimal, source.covariates)
-    frame, roles = guess_columns(source.data, format, *how)
+    facts = split_names(source.covariates) or []
+    frame, roles = guess_columns(source.data, format, source.bag, source.decimal, facts)
     if format == "csv" and source.decimal is None and has_decimal_commas(frame):
         return _guess(replace(source, decimal=","))
     if all(name.isdecimal() for name in frame.columns):  # no header: columns have numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -55,19 +55,14 @@ def add_hints(data: Path, columns: dict[str, Any]) -> Iterator[None]:
 
 
 def guess_columns(
-    data: Path,
-    format: str,
-    bag: str | None,
-    decimal: str | None = None,
-    covariates: str | None = None,
+    data: Path, format: str, bag: str | None, decimal: str | None = None, aside: Sequence[str] = ()
 ) -> tuple[Any, Any]:
-    """Return a table, and what its columns but the covariates look like from their values."""
+    """Return a table, and what its columns but some look like from their values."""
     from bagwise.io.findings import guess_roles, read_table
 
     frame = read_table(data, format, decimal=decimal)
     frame.columns = [str(name) for name in frame.columns]
-    bag, facts = bag or "bag", split_names(covariates) or []
-    rest = frame.drop(columns=facts, errors="ignore")
+    bag, rest = bag or "bag", frame.drop(columns=[*aside], errors="ignore")
     return frame, guess_roles(rest, bag if bag in rest else None)
 
 
@@ -204,8 +199,8 @@ class Source:
         if named:
             from bagwise.io.covariates import attach_covariates
 
-            table = self.labels or self.data
-            bags = attach_covariates(bags, table, named, self.bag, self.decimal)
+            how = (named, self.bag, self.decimal)
+            bags = attach_covariates(bags, self.labels or self.data, *how)
         if self.unit is not None:
             if bags.groups is None:
                 what = f"bags are to be merged by {self.unit}, and {self.data} has no such column"

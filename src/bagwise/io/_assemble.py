@@ -93,7 +93,7 @@ def lay_out(
     if not {*COORDS} <= keys.keys():
         keys = {key: j for key, j in keys.items() if key not in COORDS}
     require_bag(path, names, keys)
-    rest = [j for j in range(len(names)) if j not in keys.values() and j not in dropped]
+    rest = [j for j in range(len(names)) if j not in dropped.union(keys.values())]
     index = next((names[j] for j in rest if names[j] in INDEX), None)
     if wanted is None and index is not None:
         why = "is the index of a data frame and left out; rename it if it is a feature."
@@ -251,19 +251,15 @@ def assemble(
     return Bags(X, offsets, ids=ids, feature_names=feature_names, **per_bag, **per_row), y
 
 
-def refuse_unclear(
-    path: Path, columns: dict[str, Any], place: Callable[[int], int | str] = row_place
-) -> None:
+def refuse_unclear(path: Path, columns: dict[str, Any], place: Callable = row_place) -> None:
     """Refuse names that differ in spaces only, and labels that may be a class or missing."""
     for role in [role for role in CODED if role in columns]:
         seen: dict[str, str] = {}
-        for code, text in enumerate(columns[role].values.tolist()):
-            if not isinstance(text, str):
-                continue
+        for code, text in enumerate(map(str, columns[role].values.tolist())):
             other = seen.setdefault(text.strip(), text)
             if other != text or (role == "label" and text in MISSING):
-                row = columns[role].codes.tolist().index(code)
-                raise missing_value(path, role, place(row), text, other)
+                at = place(columns[role].codes.tolist().index(code))
+                raise missing_value(path, role, at, text, other)
 
 
 def stack(columns: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ The roles of columns are guesses, to suggest and never to act on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,12 @@ from bagwise.io._assemble import INDEX, MISSING, refuse_duplicates
 from bagwise.io._files import rows_per_block
 from bagwise.io._flatten import dense_blocks
 from bagwise.io.h5ad import read_obs
-from bagwise.io.tables import THOUSANDS, is_number, sniff
+from bagwise.io.tables import is_number, sniff
 
 _FEWEST_ROWS = 1.5  # per bag on average: fewer are rows with names of their own
 _BAGS = ("bag", "slide", "molecule", "image", "case", "page", "document", "id")
 _LABELS = ("label", "class", "diagnosis", "target", "dx", "outcome", "status", "y")
+_THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"  # or decimal commas: nobody knows
 _WITH_COMMAS = r"[-+]?\d+(\.\d{3})*(,\d+)?([eE][-+]?\d+)?"
 _GROUPS = ("patient", "group", "donor", "subject", "case", "site")
 
@@ -124,17 +124,9 @@ class Roles:
 
 
 def read_table(
-    path: Path,
-    format: str,
-    n_rows: int | None = None,
-    *,
-    decimal: str | None = None,
-    texts: Iterable[str] = (),
+    path: Path, format: str, n_rows: int | None = None, *, decimal: Any = None, texts: Any = ()
 ) -> Any:
-    """Return a table as a pandas data frame, with the names of the file.
-
-    The columns ``texts`` of a file that has no types, such as ids, stay as they are written.
-    """
+    """Return a table as a pandas data frame; CSV and Excel leave the columns ``texts`` as texts."""
     import pandas as pd
 
     options: dict[str, Any] = {"nrows": n_rows, "converters": dict.fromkeys(texts, str)}
@@ -157,22 +149,16 @@ def read_table(
 
 
 def has_decimal_commas(frame: Any) -> bool:
-    """Whether a column of texts holds numbers with decimal commas, and none has decimal points.
-
-    Commas and points before three digits may separate thousands.
-    """
+    """Whether a column of texts holds numbers with decimal commas, and none has decimal points."""
     if (frame.select_dtypes("float") % 1 > 0).any(axis=None):
         return False
     texts = [frame[c].dropna().astype(str).head(100) for c in frame.columns if _is_text(frame[c])]
     texts = [t for t in texts if t.str.fullmatch(_WITH_COMMAS).all()]
-    return any((t.str.contains(",") & ~t.str.fullmatch(THOUSANDS)).any() for t in texts)
+    return any((t.str.contains(",") & ~t.str.fullmatch(_THOUSANDS)).any() for t in texts)
 
 
 def find_numbers(frame: Any, texts: list[str], decimal: str | None = None) -> dict[str, str]:
-    """Return columns of texts that are numbers for the most part, with a text that is none.
-
-    Where all are numbers, and only their type is that of texts, it is the first one.
-    """
+    """Return columns of texts that are mostly numbers, with one that is none, if there is any."""
     import pandas as pd
 
     found: dict[str, str] = {}

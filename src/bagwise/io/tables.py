@@ -7,7 +7,6 @@ syntax: header, delimiter, rows, numbers, the line of an error.
 from __future__ import annotations
 
 import csv
-import re
 import sys
 from array import array
 from collections.abc import Callable, Iterator
@@ -45,8 +44,6 @@ _AS_NUMBERS = {**dict.fromkeys(MISSING, "nan"), "True": "1", "False": "0"}
 ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
 _DELIMITERS = ",\t;"
 _EXACT = ("bag", "groups", "sites", "parts", "instance_ids")  # whose numbers print as their texts
-_COMMA = re.compile(r"[-+]?\d+(,\d{3})*,\d+([eE][-+]?\d+)?")
-THOUSANDS = r"[-+]?[1-9]\d{0,2}([.,]\d{3})+"  # which a decimal comma or point may also look like
 
 
 @reads(
@@ -194,18 +191,14 @@ def _refuse(path: Path, block: list[Row], texts: list[str], layout: Layout) -> N
     """Raise the line and the column of the first text that is not a number."""
     at = next(i for i, text in enumerate(texts) if not is_number(text, layout.decimal))
     row, k = divmod(at, len(layout.features))
-    problem = Message(f"{texts[at]!r} is not a number. ", *_remedy(texts[at].strip(), layout))
+    remedy: tuple[Any, ...] = ENCODE
+    if layout.decimal == "," and is_number(texts[at]):
+        remedy = ("It has a point: write all numbers with a decimal comma, or none.",)
+    elif is_number(texts[at], ","):
+        comma = ("For a decimal comma pass ", Argument("decimal", "','"))
+        remedy = (*comma, "; write thousands without a separator.")
+    problem = Message(f"{texts[at]!r} is not a number. ", *remedy)
     raise MixedTypeError(path, problem, block[row][0], layout.names[layout.features[k]])
-
-
-def _remedy(text: str, layout: Layout) -> tuple[Any, ...]:
-    """Return what to do about a feature that is not a number."""
-    if layout.decimal == "," and is_number(text):
-        return ("It has a point, but the decimal separator is a comma: write all numbers alike.",)
-    if layout.decimal == "," or not _COMMA.fullmatch(text):
-        return ENCODE
-    start = "Write thousands without a separator. " if re.fullmatch(THOUSANDS, text) else ""
-    return (f"{start}For a decimal comma pass ", Argument("decimal", "','"), ".")
 
 
 def join_blocks(path: Path, blocks: list[Array]) -> Array:
@@ -221,10 +214,7 @@ def join_blocks(path: Path, blocks: list[Array]) -> Array:
 
 
 def type_columns(
-    path: Path,
-    keys: dict[str, list[str]],
-    place: Callable[[int], int | str],
-    decimal: str = ".",
+    path: Path, keys: dict[str, list[str]], place: Callable[[int], int | str], decimal: str = "."
 ) -> dict[str, Any]:
     """Return the columns of a text file by role, as `assemble` takes them."""
     columns: dict[str, Any] = {}
@@ -237,11 +227,12 @@ def type_columns(
         if missing is not None:
             raise missing_value(path, key, place(texts.index(missing)), missing)
         values = type_texts(distinct, key in _EXACT, decimal)
+        is_text = key not in _EXACT and values.dtype.kind == "U"
+        strange = next((t for t in distinct if is_text and not is_number(t, decimal)), None)
+        if strange is not None and (key.startswith(NUMERIC) or is_number(strange)):
+            problem = f"{strange!r} is not a number{' with a decimal comma' * (decimal == ',')}."
+            raise MixedTypeError(path, problem, place(texts.index(strange)), key)
         if key.startswith(NUMERIC):
-            strange = next((t for t in distinct if not is_number(t, decimal)), None)
-            if strange is not None and values.dtype.kind == "U":
-                row = texts.index(strange)
-                raise MixedTypeError(path, f"{strange!r} is not a number.", place(row), key)
             values = values.astype(np.float64)
         columns[key] = Coded(codes, values) if key in CODED else values[codes]
     return columns
@@ -270,8 +261,7 @@ def _number_texts(texts: list[str]) -> tuple[Array, list[str]]:
 def type_texts(texts: list[str], exact_text: bool, decimal: str = ".") -> Array:
     """Return distinct texts as booleans, integers or floats if all of them are, else as texts.
 
-    With ``exact_text`` (ids) a number must also print as the same text: '007' stays a text, and
-    so does '1,5' where the decimal separator is a comma.
+    With ``exact_text`` (ids) a number must also print as the same text: '007' stays a text.
     """
     if set(texts) <= {"True", "False"}:
         return np.array([t == "True" for t in texts])
@@ -285,14 +275,9 @@ def type_texts(texts: list[str], exact_text: bool, decimal: str = ".") -> Array:
 
 
 def parse_all(texts: list[str], kind: type, decimal: str = ".") -> list[Any] | None:
-    """Return texts as numbers of a type; None if one of them is none.
-
-    Where the decimal separator is a comma, a point may separate thousands: that is no number.
-    """
-    if decimal == ",":
-        if any("." in text for text in texts):
-            return None
-        texts = [text.replace(",", ".") for text in texts]
+    """Return texts as numbers of a type; None if one of them is none."""
+    if decimal == ",":  # and what has a point, which may separate thousands, is no number
+        texts = ["" if "." in text else text.replace(",", ".") for text in texts]
     try:
         numbers = list(map(kind, texts))
     except ValueError:
