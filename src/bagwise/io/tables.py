@@ -193,7 +193,7 @@ def _refuse(path: Path, block: list[Row], texts: list[str], layout: Layout) -> N
     row, k = divmod(at, len(layout.features))
     remedy: tuple[Any, ...] = ENCODE
     if layout.decimal == "," and is_number(texts[at]):
-        remedy = ("It has a point: write all numbers with a decimal comma, or none.",)
+        remedy = ("It has a point: write decimals with a comma, thousands without separator.",)
     elif is_number(texts[at], ","):
         comma = ("For a decimal comma pass ", Argument("decimal", "','"))
         remedy = (*comma, "; write thousands without a separator.")
