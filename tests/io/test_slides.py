@@ -5,6 +5,7 @@ import h5py
 import numpy as np
 import pytest
 
+from bagwise.cli.source import Source
 from bagwise.datasets import make_slide_bags
 from bagwise.io import FormatError, ShuffledBagError, read, read_slides, write_slides
 from bagwise.io.slides import find_pictures
@@ -55,6 +56,15 @@ def test_a_table_may_have_a_row_per_patient(trident):
     table.write_text("patient,label\nTCGA-AA-0001,a\nTCGA-AA,b\nTCGA-BB-1,b\n")
     with pytest.raises(FormatError, match=r"1 slide without a file .*: TCGA-BB-1"):
         read_slides(folder, labels=table)
+
+
+def test_decimal_commas_of_a_table_are_numbers(trident):
+    folder, table = trident / "features_uni_v1", trident / "clinical.csv"
+    rows = [f"{name};{k},5;6{k},5" for k, name in enumerate(IDS)]
+    table.write_text("slide_id;label;age\n" + "\n".join(rows) + "\n")
+    assert read_slides(folder, labels=table, decimal=",")[1].tolist() == [0.5, 1.5, 2.5]
+    bags, y = Source(folder, labels=table, decimal=",", covariates="age").read()
+    assert (y.tolist(), bags.bag_features.ravel().tolist()) == ([0.5, 1.5, 2.5], [60.5, 61.5, 62.5])
 
 
 def test_a_clam_folder_round_trip(tmp_path):

@@ -72,9 +72,8 @@ def _leave_out_groups(
     if y is not None and not folds and source.groups is None and bags.groups is not None:
         groups = guessed.groups
         say(f"Column {escape(str(groups))!r} has too few values for folds: it is left out.")
-        guessed = replace(
-            guessed, groups=None, drop=[*(guessed.drop or []), join_names([str(groups)])]
-        )
+        drop = [*(guessed.drop or []), join_names([str(groups)])]
+        guessed = replace(guessed, groups=None, drop=drop)
         bags = bags.replace(groups=None)
         folds = _count_folds(bags, y, task)
     return guessed, bags, folds

@@ -191,7 +191,12 @@ class BagStack:
         self.sizes.append(len(values))
 
     def make_bags(
-        self, table: list[dict[str, str]], names: Array, is_finite: bool = False, **more: Any
+        self,
+        table: list[dict[str, str]],
+        names: Array,
+        is_finite: bool = False,
+        decimal: str = ".",
+        **more: Any,
     ) -> LabeledBags:
         """Return all bags, of which a table says more by role; ``names`` are their ids otherwise.
 
@@ -202,7 +207,7 @@ class BagStack:
         is_mapped = any(isinstance(part, FileSpan) for part in self._parts)
         join = partial(FileRows, is_finite=is_finite) if is_mapped else partial(join_blocks, Path())
         more |= {n: np.concatenate([e[n] for e in self._extras]) for n in self._extras[0]}
-        more |= {role: type_column([each[role] for each in table], role) for role in table[0]}
+        more |= {role: type_column([t[role] for t in table], role, decimal) for role in table[0]}
         for role in {"priors", "patch_size"} & more.keys():
             more[role] = more[role].astype(np.float64)
         y, ids = more.pop("label", None), more.pop("bag", names)

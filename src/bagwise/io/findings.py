@@ -97,13 +97,11 @@ def _counters(bags: Bags) -> list[int]:
     first = bags[: bag_of_row(rows_per_block(bags.n_features), bags.offsets) + 1]  # of a block
     if sp.issparse(first.X) or first.sizes.max() < 2:
         return []
-    X = np.asarray(first.X, dtype=np.float64)
+    X = np.array(first.X, dtype=np.float64)
     sizes, starts = first.sizes[:, None], first.offsets[:-1]
     low = np.minimum.reduceat(X, starts)
-    sums, squares = (
-        np.add.reduceat(X - low[:1], starts),
-        np.add.reduceat((X - low[:1]) ** 2, starts),
-    )
+    X -= low[0]
+    sums, squares = np.add.reduceat(X, starts), np.add.reduceat(X**2, starts)
     numbers = (low == low[0]) & (sums == sizes * (sizes - 1) / 2)
     numbers &= squares == sizes * (sizes - 1) * (2 * sizes - 1) / 6
     return np.flatnonzero(numbers.all(axis=0) & np.isin(low[0], (0, 1))).tolist()

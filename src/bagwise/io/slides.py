@@ -55,6 +55,7 @@ _USUAL = {
     mapped="Whether features stay in their files, where the format has them in one piece (.npy, "
     "and .h5 without chunks and compression). ``bags.X`` is then a row store: linear models read "
     "it in blocks, other models as a whole, and ``np.asarray(bags.X)`` is an array.",
+    decimal=('{".", ","}', "Decimal separator of labels that are numbers."),
 )
 def read_slides(
     path: str | Path,
@@ -67,6 +68,7 @@ def read_slides(
     key: str | None = None,
     only: Iterable[str] | None = None,
     mapped: bool = False,
+    decimal: str = ".",
 ) -> LabeledBags:
     """Read a folder with one file of patch features per slide, and a CSV of labels.
 
@@ -105,7 +107,7 @@ def read_slides(
         raise FormatError(listing or path, " ".join([what, *notes]))
     missing = [slide.name for slide in slides if not slide.files]
     broken = _count(missing, "without a file (leave out the row, or make the features)")
-    return _load(path, there, broken, notes, key, mapped)
+    return _load(path, there, broken, notes, key, mapped, decimal)
 
 
 class _Slide(NamedTuple):
@@ -243,6 +245,7 @@ def _load(
     notes: list[str],
     key: str | None,
     mapped: bool,
+    decimal: str,
 ) -> LabeledBags:
     stack, missing = BagStack(), list[str]()
     sizes: list[float | None] = []
@@ -265,9 +268,10 @@ def _load(
         raise FormatError(path, f"{len(every)} {noun}:\n- {lines}")
     if notes:
         warnings.warn(f"{path}: {' '.join(notes)}", stacklevel=4)
-    more = {} if None in sizes else {"patch_size": np.array(sizes, dtype=np.float64)}
+    more: dict[str, Any] = {"decimal": decimal, "is_finite": not missing}
+    more |= {} if None in sizes else {"patch_size": np.array(sizes, dtype=np.float64)}
     ids = np.array([slide.name for slide in slides])
-    return stack.make_bags([slide.about for slide in slides], ids, is_finite=not missing, **more)
+    return stack.make_bags([slide.about for slide in slides], ids, **more)
 
 
 def _find_unusual(widths: dict[int, list[str]]) -> list[str]:
