@@ -10,7 +10,7 @@ from bagwise import CoxBag, OrdinalBagClassifier, WitnessRegressor, save
 from bagwise.datasets import make_slide_bags
 from bagwise.io import read, write_slides
 from bagwise.persistence import describe
-from command_line import call, done, rows_of
+from command_line import call, done, refused, rows_of
 
 ROLES = {
     "numbers": ["--label", "pKi", "--drop", "grade,died,months,score"],
@@ -180,6 +180,17 @@ def test_a_word_of_a_column_may_be_the_event(table, tmp_path):
         done("fit", data, "--bag", "mol", *words, "--out", tmp_path / "m")
         written.append(done("evaluate", tmp_path / "m", data, "--json").stdout)
     assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("other", ["Dead", "DEAD "])
+def test_words_like_the_event_are_refused_and_others_counted(other, tmp_path):
+    path, words = tmp_path / "t.csv", ["--duration", "months", "--event", "status=dead"]
+    text = "bag,months,status,f\na,1,dead,1\nb,2,{},2\nc,3,alive,3\n"
+    path.write_text(text.format("lost"))
+    said = done("convert", path, tmp_path / "t.bags", *words).stderr
+    assert "Event: dead (1); censored: alive (1), lost (1)." in said
+    path.write_text(text.format(other))
+    refused(2, f"the column also has {other!r}", "info", path, *words)
 
 
 def test_whole_numbers_may_be_grades(table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -295,13 +296,22 @@ def _read_times(
 
 def _find_events(labels: Array, column: str, word: str) -> Array:
     """Return where a column of words has the word of the event; numbers stay as they are."""
-    words = sorted({str(label) for label in labels})
+    counts = Counter(str(label) for label in labels.tolist())
+    words = sorted(counts)
     if word and word not in words:
         raise typer.BadParameter(f"--event {column}={word}: the column has {list_names(words)}.")
     if not word and np.asarray(labels).dtype.kind not in "fiub":
         remedy = f"name the one that is the event by --event {quote(column)}=WORD"
         raise typer.BadParameter(f"--event {column} has words ({list_names(words)}): {remedy}.")
-    return np.array([str(label) == word for label in labels]) if word else labels
+    if not word:
+        return labels
+    alike = [w for w in words if w != word and w.strip().casefold() == word.strip().casefold()]
+    if alike:
+        problem = f"the column also has {alike[0]!r}, which would be censored: write them alike"
+        raise typer.BadParameter(f"--event {column}={word}: {problem}.")
+    censored = list_names(f"{w} ({counts[w]})" for w in words if w != word) or "none"
+    say(escape(f"Event: {word} ({counts[word]}); censored: {censored}."))
+    return np.array([str(label) == word for label in labels])
 
 
 def _read_file(
