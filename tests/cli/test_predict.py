@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import bagwise
+from bagwise.io import read, write
+from bagwise.persistence import describe
 from command_line import done, printed, read_slides, refused, rows_of
 
 
@@ -157,6 +159,22 @@ def test_explain_and_predict_only_some_bags_or_all_of_them(command):
     assert {row["bag"] for row in printed(*some, "--instances")} == {"s3", "s5", "s7"}
     assert {row["bag"] for row in printed(*command, "--all")} == {f"s{i}" for i in range(12)}
     assert "because" in done(*command).stdout
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".feather"])
+def test_columns_named_by_digits_are_no_positions(suffix, cells, tmp_path):
+    bags, y = read(cells)
+    numbered, other = tmp_path / f"n{suffix}", tmp_path / f"o{suffix}"
+    names = [str(j) for j in (*range(1, bags.n_features), 0)]
+    write(numbered, bags.replace(feature_names=names), y)
+    write(other, bags.replace(feature_names=["70", *names[1:]]), y)
+    model = tmp_path / "m.bagwise"
+    done("fit", numbered, "--drop", "0", "-m", "MI-SVM", "--no-calibration", "-o", model)
+    assert describe(model)["feature_names"] == names[:-1]
+    labels = [row["label"] for row in printed("predict", model, numbered)]
+    seen = bags.replace(X=bags.X[:, :-1], feature_names=names[:-1])
+    assert labels == bagwise.load(model).predict(seen).tolist()
+    refused(1, "has no column '1'", "predict", model, other)
 
 
 def test_no_positive_bag_is_said(folder, tmp_path):

@@ -189,6 +189,10 @@ def test_bag_features_may_be_missing(tmp_path):
         ("bag\tf,g\th\n", ["bag", "f,g", "h"], "\t", 1),
         ("a;1;2\n", ["column 0", "column 1", "column 2"], ";", 0),
         ('bag,"two\nlines"\n', ["bag", "two\nlines"], ",", 2),
+        ("bag,label,0,1\na,1,5,6\n", ["bag", "label", "0", "1"], ",", 1),
+        ("slide,dx,400,410\na,x,.5,.6\n", ["slide", "dx", "400", "410"], ",", 1),
+        ("a,x,5,6\na,x,7,8\n", ["column 0", "column 1", "column 2", "column 3"], ",", 0),
+        ("a,x,6,5\na,x,.5,.6\n", ["column 0", "column 1", "column 2", "column 3"], ",", 0),
     ],
 )
 def test_header_and_delimiter_are_guessed(text, names, delimiter, header_lines, tmp_path):
@@ -200,6 +204,12 @@ def test_header_and_delimiter_can_be_given(tmp_path):
     (tmp_path / "a.csv").write_text("1;2\n")
     assert sniff(tmp_path / "a.csv", header=True).names == ["1", "2"]
     assert sniff(tmp_path / "a.csv", delimiter=",").names == ["1;2"]
+
+
+def test_a_row_with_a_named_column_is_a_header(tmp_path):
+    (tmp_path / "a.csv").write_text("slide,400,410\na,5,6\nb,7,8\n")
+    bags, _ = read_csv(tmp_path / "a.csv", bag="slide")
+    assert (bags.ids.tolist(), bags.feature_names.tolist()) == (["a", "b"], ["400", "410"])
 
 
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=9))

@@ -27,6 +27,7 @@ from bagwise.cli.source import (
     Regroup,
     Source,
     Unit,
+    column_names,
     missing_file,
 )
 
@@ -110,7 +111,8 @@ class ApplyOptions:
             columns["smiles"] = self._recall(format, notes.get("smiles"))
             columns["instance_id"] = self._recall(format, notes.get("instance_ids"))
             if columns["smiles"] is None:
-                more["features"] = description["feature_names"]
+                names = description["feature_names"]
+                more["features"] = None if names is None else tuple(names)
                 more["drop"] = self._find_dropped(format, notes.get("drop") or []) or None
         columns["groups"] = None if unit is not None else columns.get("groups")
         columns["instance_id"] = self.instance_id or columns.get("instance_id")
@@ -126,10 +128,9 @@ class ApplyOptions:
     def _find_dropped(self, format: str, dropped: list[str]) -> list[str]:
         """Return the columns of this file that fit left out though readers know their names."""
         from bagwise.io._assemble import ROLES
-        from bagwise.io.findings import read_table
 
         dropped = [name for name in dropped if name in ROLES.values()]
-        names = read_table(self.data, format, 1).columns if dropped else []
+        names = column_names(self.data, format) if dropped else []
         return [name for name in dropped if name in names]
 
     def _recall(self, format: str, column: str | None) -> str | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from shlex import join, quote
 from typing import Annotated, Any
@@ -321,7 +321,10 @@ def _read_file(
     from bagwise.io.dispatch import READERS
 
     options = {name: value for name, value in columns.items() if value is not None}
-    options |= {n: _name_or_number(value) for n, value in options.items() if n != "only"}
+    table = (options["labels"], "csv") if "labels" in options else (data, format)
+    names = cache(partial(column_names, *table, options.values()))
+    if format != "h5ad":  # whose genes and columns have names
+        options |= {n: _name_or_number(value, names) for n, value in options.items() if n != "only"}
     if regroup:
         options["regroup"] = True
     _refuse_unknown(format, READERS[format], options)
@@ -351,11 +354,32 @@ def _fetch(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
 _FLAGS = {"instance_ids": "instance-id", "sites": "site", "known_labels": "known"}  # options
 
 
-def _name_or_number(value: Any) -> Any:
-    """Turn "3" into a position; a list of columns one by one."""
+def _name_or_number(value: Any, names: Callable[[], list[str]]) -> Any:
+    """Turn "3" into a position where no column has that name; a list of columns one by one.
+
+    The tuple of a model's features has names only.
+    """
     if isinstance(value, list):
-        return [_name_or_number(one) for one in value]
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
+        return [_name_or_number(one, names) for one in value]
+    is_number = isinstance(value, str) and value.isdecimal() and value not in names()
+    return int(value) if is_number else value
+
+
+def column_names(path: Path, format: str, named: Iterable[Any] = ()) -> list[str]:
+    """Return the names of the columns of a table; none of a CSV without a header.
+
+    Names that are ``named`` make the first row of a CSV a header.
+    """
+    from bagwise.io._arrowfiles import IPC, PARQUET, ArrowFile
+    from bagwise.io.findings import read_table
+    from bagwise.io.tables import sniff
+
+    if format == "csv":
+        text = sniff(path, named=named)
+        return text.names if text.header_lines else []
+    if format in ("parquet", "arrow"):
+        return ArrowFile(path, PARQUET if format == "parquet" else IPC).names
+    return [str(n) for n in read_table(path, format, 1).columns] if format in TABLES else []
 
 
 def _refuse_unknown(format: str, reader: Any, options: dict[str, Any]) -> None:
@@ -373,7 +397,7 @@ def _say_guess(data: Path, columns: dict[str, Any]) -> None:
     from bagwise.io.tables import sniff
 
     open_roles = [role for role in ("bag", "label") if columns.get(role, "") is None]
-    if not open_roles or sniff(data, None, None).header_lines:
+    if not open_roles or sniff(data, named=columns.values()).header_lines:
         return
     taken = {"bag": "bags are in column 0", "label": "labels are in column 1"}
     guess = ", ".join(taken[role] for role in open_roles)

@@ -96,7 +96,7 @@ class ArrowFile:
 
     def batches(self, columns: Sequence[int]) -> Iterator[Any]:
         """Yield record batches of some columns; their offsets, indices and texts are checked."""
-        names = [self.names[j] for j in columns]
+        names = [*dict.fromkeys(self.names[j] for j in columns)]
         for batch in self._data.to_batches(columns=names, batch_size=rows_per_block(len(names))):
             batch.validate(full=True)
             yield batch

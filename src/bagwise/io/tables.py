@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import sys
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -48,7 +48,8 @@ _EXACT = ("bag", "groups", "sites", "parts", "instance_ids")  # whose numbers pr
 
 @reads(
     ".csv",
-    header="Whether the first line contains names; None: it does unless it contains a number.",
+    header="Whether the first line contains names; None: it does if it has no number, or the name "
+    "of a bag or label, or rising whole numbers above fractions.",
     delimiter="Field separator; None: the most frequent of comma, tab and semicolon in the first "
     "line.",
     decimal=('{".", ","}', "Decimal separator of all numbers."),
@@ -65,7 +66,7 @@ def read_csv(
 ) -> LabeledBags:
     """Read a CSV or TSV file, plain or gzip, with one row per instance."""
     path = Path(path)
-    text = sniff(path, header, delimiter)
+    text = sniff(path, header, delimiter, (bag, label, *columns.values()))
     if decimal not in (".", ",") or decimal == text.delimiter:
         separated = f" The fields are separated by {text.delimiter!r}."
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.{separated}")
@@ -131,8 +132,13 @@ class TableText:
             raise kind(path, f"cannot be split ({error}).", reader.line_num) from error
 
 
-def sniff(path: Path, header: bool | None = None, delimiter: str | None = None) -> TableText:
-    """Guess header and delimiter from the first row of a file."""
+def sniff(
+    path: Path,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    named: Iterable[Any] = (),
+) -> TableText:
+    """Guess header and delimiter from the first rows of a file; a header may have ``named``."""
     with open_source(path) as file:
         first_line = file.readline()
         if first_line.startswith("sep="):
@@ -142,12 +148,25 @@ def sniff(path: Path, header: bool | None = None, delimiter: str | None = None) 
         reader = csv.reader(chain([first_line], file), delimiter=delimiter)
         first = next(reader, [])
         n_lines = reader.line_num
+        second = file.readline().strip().replace('"', "").split(delimiter)
     if not first:
         raise FormatError(path, "is empty. Expected one row per instance.")
     if header is None:
-        header = not any(is_number(text) for text in first)
+        known = {"bag", "label", *(name for name in named if isinstance(name, str))}
+        header = not known.isdisjoint(first) or _are_names(first, second)
     names = first if header else [f"column {j}" for j in range(len(first))]
     return TableText(names, delimiter, n_lines if header else 0)
+
+
+def _are_names(first: list[str], second: list[str]) -> bool:
+    """Tell a header by its texts: without numbers, or with wavelengths or positions (0, 1, 2)."""
+    numbers = [text for text in first if is_number(text)]
+    if len(numbers) < 2 or not all(text.isdecimal() for text in numbers):
+        return not numbers
+    rising = sorted(set(map(int, numbers))) == list(map(int, numbers))
+    below = [text for name, text in zip(first, second, strict=False) if name in numbers]
+    fractions = bool(below) and not any(text.isdecimal() for text in below)
+    return rising and fractions and not is_number(first[0])
 
 
 def check_width(path: Path, line: int, fields: list[str], width: int, rest: Iterator[Any]) -> None:
