@@ -11,9 +11,10 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from bagwise.bags.ids import name_of
 from bagwise.cli.options import check_jobs
 from bagwise.cli.output import say
-from bagwise.errors import list_names
+from bagwise.errors import Argument, Message, list_names
 
 _FEWEST_FOLDS = 3  # of out-of-fold scores: with two, half of the bags train each model
 
@@ -303,11 +304,22 @@ def order_of(y: Any, order: str | None) -> list[Any]:
     return sort_grades(y, names and [known.get(name, name) for name in names]).tolist()
 
 
-def cut_labels(y: Any, cut: float | None) -> Any:
-    """Return labels that are numbers as two classes; others as they are."""
-    if y is None or cut is None or np.asarray(y).dtype.kind not in "fiu":
+def cut_labels(y: Any, cut: float | None, ids: Any) -> Any:
+    """Return labels that are numbers as two classes; those of these classes as they are."""
+    if y is None or cut is None or {*np.asarray(y).tolist()} <= {"yes", "no"}:
         return y
-    return np.where(np.asarray(y) >= cut, "yes", "no")
+    return np.where(need_numbers(y, ids, "--cut is for numbers; the label") >= cut, "yes", "no")
+
+
+def need_numbers(y: Any, ids: Any, what: str) -> Any:
+    """Return labels as floats; an error says ``what`` and names the first bag without a number."""
+    from bagwise.io.tables import is_number
+
+    for i, value in enumerate(np.asarray(y).tolist()):
+        if not is_number(str(value)):
+            problem = f"{what} of {name_of(ids, i)} is {value!r}. Correct it; for decimal commas "
+            raise ValueError(Message(problem, "give ", Argument("decimal", "','"), "."))
+    return np.asarray(y, dtype=np.float64)
 
 
 def need_labels(y: Any, data: Path) -> Any:

@@ -19,7 +19,7 @@ from rich.markup import escape
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.cli.model import check_task, cut_labels, need_labels
+from bagwise.cli.model import check_task, cut_labels, need_labels, need_numbers
 from bagwise.cli.options import as_words, one_of, split_names
 from bagwise.cli.output import say, steps
 from bagwise.errors import list_names
@@ -207,7 +207,7 @@ class Source:
                 what = f"bags are to be merged by {self.unit}, and {self.data} has no such column"
                 raise typer.BadParameter(f"{what}: name it with --unit.")
             bags, y = (bags.merge(), None) if y is None else bags.merge("groups", y)
-        y = cut_labels(y, self.cut)
+        y = cut_labels(y, self.cut, bags.ids)
         return self._annotate(bags, y), y
 
     def _annotate(self, bags: Bags, y: Any) -> Bags:
@@ -290,8 +290,10 @@ def _read_times(
             one["drop"] = [*(columns.get("drop") or []), other]
         bags, y = read_bags(data, format, regroup, check=check, **one)
         found.append(need_labels(y, data))
-    found[0] = _find_events(found[0], event, word)
-    return bags, check_times(np.column_stack(found), bags.ids).as_array()
+    events = _find_events(found[0], event, word)
+    what = f"--duration {duration} is for numbers; that"
+    times = need_numbers(found[1], bags.ids, what)
+    return bags, check_times(np.column_stack([events, times]), bags.ids).as_array()
 
 
 def _find_events(labels: Array, column: str, word: str) -> Array:
