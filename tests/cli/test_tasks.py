@@ -161,9 +161,13 @@ def fit(table, words, tmp_path):
         (["--label", "pKi", "--task", "grade", "--model", "MI-SVM"], "there is no task 'grade'"),
         (["--duration", "months", "--event", "grade", "--model", "CoxBag"], "--event grade=WORD"),
         (["--duration", "months", "--event", "grade=dire", "--model", "CoxBag"], "column has mild"),
+        (["--duration", "months", "--event", "twice", "--model", "CoxBag"], "1, 2: name the one"),
     ],
 )  # fmt: skip
 def test_labels_of_another_kind_are_named(words, says, table, tmp_path):
+    if "twice" in words:
+        frame = pd.read_csv(table)
+        frame.assign(twice=frame["died"] + 1).to_csv(table := tmp_path / "t.csv", index=False)
     result = fit(table, words, tmp_path)
     assert result.exit_code != 0
     assert says in " ".join(result.output.replace("│", " ").split())
@@ -214,6 +218,8 @@ def test_classes_in_disguise_are_numbers_if_somebody_says_so(table, tmp_path):
             "--cut is for numbers; the label of Bag 0 (id 'm0') is '>10'"),
         ("months", "4,6", ["--duration", "bad", "--event", "died", "--model", "CoxBag"],
             "--duration bad is for numbers; that of Bag 0 (id 'm0') is '4,6'"),
+        ("months", "", ["--duration", "bad", "--event", "died", "--model", "CoxBag"],
+            "line 2, column 'bad': the label is missing"),
         ("months", "-1", ["--duration", "bad", "--event", "died", "--model", "CoxBag"],
             "m0') is -1"),
         ("died", "2", ["--duration", "months", "--event", "bad", "--model", "CoxBag"],

@@ -275,6 +275,7 @@ def _read_times(
     data: Path, format: str, regroup: bool, check: bool, columns: dict[str, Any]
 ) -> tuple[Bags, Any]:
     """Return bags with events and times, whose columns are read one after the other."""
+    from bagwise.io.errors import LabelError
     from bagwise.times import check_times
 
     event, duration = columns["label"]
@@ -288,7 +289,10 @@ def _read_times(
         one = {**columns, "label": label}
         if rest and not named:
             one["drop"] = [*(columns.get("drop") or []), other]
-        bags, y = read_bags(data, format, regroup, check=check, **one)
+        try:
+            bags, y = read_bags(data, format, regroup, check=check, **one)
+        except LabelError as error:  # of which label
+            raise LabelError(error.path, error.problem, error.line, label) from error
         found.append(need_labels(y, data))
     events = _find_events(found[0], event, word)
     what = f"--duration {duration} is for numbers; that"
@@ -297,16 +301,16 @@ def _read_times(
 
 
 def _find_events(labels: Array, column: str, word: str) -> Array:
-    """Return where a column of words has the word of the event; numbers stay as they are."""
+    """Return where a column of words has the word of the event; 0 and 1 stay as they are."""
     counts = Counter(str(label) for label in labels.tolist())
     words = sorted(counts)
     if word and word not in words:
         raise typer.BadParameter(f"--event {column}={word}: the column has {list_names(words)}.")
-    if not word and np.asarray(labels).dtype.kind not in "fiub":
-        remedy = f"name the one that is the event by --event {quote(column)}=WORD"
-        raise typer.BadParameter(f"--event {column} has words ({list_names(words)}): {remedy}.")
     if not word:
-        return labels
+        if labels.dtype.kind in "fiub" and (len(words) > 2 or np.isin(labels, (0, 1)).all()):
+            return labels
+        remedy = f"name the one that is the event by --event {quote(column)}=WORD"
+        raise typer.BadParameter(f"--event {column} has {list_names(words)}: {remedy}.")
     alike = [w for w in words if w != word and w.strip().casefold() == word.strip().casefold()]
     if alike:
         problem = f"the column also has {alike[0]!r}, which would be censored: write them alike"
