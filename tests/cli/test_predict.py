@@ -177,6 +177,17 @@ def test_columns_named_by_digits_are_no_positions(suffix, cells, tmp_path):
     refused(1, "has no column '1'", "predict", model, other)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".feather", ".h5ad"])
+def test_groups_of_the_fit_may_be_missing(suffix, cells, tmp_path):
+    bags, y = read(cells)
+    frame = bags.to_frame(y).rename(columns={"group": "patient"})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    write(alone := tmp_path / f"alone{suffix}", bags.replace(groups=None), y)
+    model = ["--positive", "present", "--groups", "patient", "-m", "MI-SVM", "--no-calibration"]
+    done("fit", tmp_path / "t.csv", *model, "-o", tmp_path / "m.bagwise")
+    done("evaluate", tmp_path / "m.bagwise", alone)
+
+
 def test_no_positive_bag_is_said(folder, tmp_path):
     (tmp_path / "empty.csv").write_text("slide,f0,f1\ns1,-99,-99\n")
     command = ["explain", folder / "model.bagwise", tmp_path / "empty.csv"]

@@ -46,6 +46,8 @@ def split_ids(only: list[str] | None) -> list[str]:
     return split_names(only) or []
 
 
+# Roles whose columns are those of the fit, where the file has them.
+_RECALLED = ("bag", "label", "groups", "smiles", "instance_ids")
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file written by `bagwise fit`.", metavar="MODEL")
 ]
@@ -89,6 +91,7 @@ class ApplyOptions:
         self, description: dict[str, Any], roles: dict[str, Any], only: list[str] | None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return fields of `Source`, and arguments of readers: what is not named is as in fit."""
+        from bagwise.io._assemble import ROLES
         from bagwise.io.dispatch import recognize
         from bagwise.io.tables import sniff
 
@@ -105,15 +108,19 @@ class ApplyOptions:
         format = self.format or recognize(self.data)
         is_table = format in TABLES
         if is_table or (format == "slides" and self.labels is not None):
+            table = (self.data, format) if self.labels is None else (self.labels, "csv")
+            noted = {role: notes.get(role) for role in _RECALLED}
+            names = column_names(*table, noted.values())
+            known = {r: c for r, c in noted.items() if c and (c in names or c.isdecimal())}
             for role in columns.keys() & {"bag", "label", "groups"}:
-                columns[role] = columns[role] or self._recall(format, notes.get(role))
+                columns[role] = columns[role] or known.get(role)
         if is_table:
-            columns["smiles"] = self._recall(format, notes.get("smiles"))
-            columns["instance_id"] = self._recall(format, notes.get("instance_ids"))
+            columns |= {"smiles": known.get("smiles"), "instance_id": known.get("instance_ids")}
             if columns["smiles"] is None:
-                names = description["feature_names"]
-                more["features"] = None if names is None else tuple(names)
-                more["drop"] = self._find_dropped(format, notes.get("drop") or []) or None
+                features = description["feature_names"]
+                more["features"] = None if features is None else tuple(features)
+                dropped = {*names} & {*(notes.get("drop") or [])} & {*ROLES.values()}
+                more["drop"] = sorted(dropped) or None  # readers know these names
         columns["groups"] = None if unit is not None else columns.get("groups")
         columns["instance_id"] = self.instance_id or columns.get("instance_id")
         if format == "csv" and sniff(self.data).delimiter != notes.get("decimal"):
@@ -124,22 +131,6 @@ class ApplyOptions:
         if format == "slides" and unit is None:  # names of units are no names of bags in files
             more["only"] = only or None
         return {**columns, "format": format, "labels": self.labels}, more
-
-    def _find_dropped(self, format: str, dropped: list[str]) -> list[str]:
-        """Return the columns of this file that fit left out though readers know their names."""
-        from bagwise.io._assemble import ROLES
-
-        dropped = [name for name in dropped if name in ROLES.values()]
-        names = column_names(self.data, format) if dropped else []
-        return [name for name in dropped if name in names]
-
-    def _recall(self, format: str, column: str | None) -> str | None:
-        """Return a column's name in fit, where this file has it too."""
-        from bagwise.io.tables import sniff
-
-        if column is None or format != "csv" or column.isdecimal():
-            return column
-        return column if column in sniff(self.data, None, None).names else None
 
 
 @dataclass(frozen=True)
