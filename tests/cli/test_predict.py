@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bagwise
@@ -186,6 +187,22 @@ def test_groups_of_the_fit_may_be_missing(suffix, cells, tmp_path):
     model = ["--positive", "present", "--groups", "patient", "-m", "MI-SVM", "--no-calibration"]
     done("fit", tmp_path / "t.csv", *model, "-o", tmp_path / "m.bagwise")
     done("evaluate", tmp_path / "m.bagwise", alone)
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "report"])
+def test_remedies_are_options_that_the_command_has(command, folder, tmp_path):
+    frame = pd.read_csv(folder / "test.csv")
+    words = [command, folder / "model.bagwise", tmp_path / "t.csv"]
+    words += ["--out", tmp_path / "r.html"] if command == "report" else []
+    for value, remedy in ((None, "fit --impute median`."), ("high", "fit --features NAMES`.")):
+        frame.assign(f0=frame["f0"].astype(object).where(frame.index > 0, value)).to_csv(
+            tmp_path / "t.csv", index=False
+        )
+        said = refused(1, f"with `bagwise {remedy}", *words).stderr
+        assert "Hint" not in said
+    frame.to_csv(tmp_path / "t.csv", index=False, decimal=",", sep=";")
+    refused(1, "pass --decimal ','", *words)
+    done(*words, "--decimal", ",")
 
 
 def test_no_positive_bag_is_said(folder, tmp_path):

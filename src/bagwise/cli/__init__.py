@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 import bagwise
-from bagwise.cli.output import Commands
+from bagwise.cli.output import FLAGS, Commands
 
 __all__ = ["app"]
 
@@ -87,7 +87,9 @@ class DeferredCommand(TyperCommand):
         function = getattr(import_module(f"bagwise.cli.{COMMANDS[name]}"), name)
         alone = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         alone.command(name)(expand_groups(function))
-        return typer.main.get_command(alone).make_context(info_name, args, parent, **extra)
+        context = typer.main.get_command(alone).make_context(info_name, args, parent, **extra)
+        context.meta[FLAGS] = {flag for each in context.command.params for flag in each.opts}
+        return context
 
 
 def summarize(name: str) -> str:

@@ -21,6 +21,7 @@ from bagwise.cli.source import (
     TABLES,
     Bag,
     Data,
+    Decimal,
     Format,
     InstanceId,
     Labels,
@@ -65,6 +66,7 @@ class ApplyOptions:
     labels: Labels = None
     instance_id: InstanceId = None
     unit: Unit = None
+    decimal: Decimal = None
 
     def load(self, only: list[str] | None = None, *, check: bool = True, **roles: Any) -> Applied:
         """Read the model and the bags; ``roles`` are further columns, such as the label's.
@@ -123,8 +125,9 @@ class ApplyOptions:
                 more["drop"] = sorted(dropped) or None  # readers know these names
         columns["groups"] = None if unit is not None else columns.get("groups")
         columns["instance_id"] = self.instance_id or columns.get("instance_id")
-        if format == "csv" and sniff(self.data).delimiter != notes.get("decimal"):
-            columns["decimal"] = notes.get("decimal")  # fields apart by commas have no such numbers
+        mark = notes.get("decimal")  # fields apart by commas have no such numbers
+        has_mark = format == "csv" and sniff(self.data).delimiter != mark
+        columns["decimal"] = self.decimal or (mark if has_mark else None)
         columns["regroup"] = self.regroup or (is_table and notes.get("regroup", False))
         if format == "svmlight":  # the last features may be zero everywhere
             more["n_features"] = str(description["n_features"])

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from itertools import chain, count, zip_longest
 from pathlib import Path
 from threading import Event, Thread
@@ -25,6 +26,7 @@ from bagwise._removed import OPTIONS
 from bagwise.bench.escape import for_spreadsheet
 from bagwise.errors import SCALE, Argument, Message, Parameter, message_of
 
+FLAGS = "bagwise.flags"  # where contexts keep the options of the command
 RECORD_SUFFIXES = (".csv", ".tsv", ".json", ".parquet")
 SILENCE = 15.0  # seconds without a line in a log, after which people think that it hangs
 _SHOWN = 200  # rows of a table on the screen: more scroll away, --out writes all
@@ -85,7 +87,8 @@ class Commands(TyperGroup):
                     ImportError) as error:  # fmt: skip
                 if ctx.params.get("debug") or _is_bug(error):
                     raise
-                say(f"[bold red]Error:[/bold red] {escape(reword(_sentence(error)))}")
+                said = reword(_sentence(error), ctx.meta.get(FLAGS))
+                say(f"[bold red]Error:[/bold red] {escape(said)}")
                 raise typer.Exit(1) from error
 
 
@@ -139,20 +142,23 @@ def _say_once() -> Callable[..., None]:
     return say_warning
 
 
-def reword(text: str) -> str:
+def reword(text: str, flags: set[str] | None = None) -> str:
     """Return a text with options where it names arguments of the library.
 
-    It is on one line, but for the items of a list, which begin with a dash.
+    It is on one line, but for the items of a list, which begin with a dash. Options that are not
+    among the ``flags`` of a command are those of `bagwise fit`.
     """
-    text = text.reword(_option) if isinstance(text, Message) else text
+    text = text.reword(partial(_option, flags)) if isinstance(text, Message) else text
     return "\n- ".join(" ".join(line.split()) for line in text.split("\n- "))
 
 
-def _option(argument: Argument) -> str:
+def _option(flags: set[str] | None, argument: Argument) -> str:
     is_parameter = isinstance(argument, Parameter)
     option = (_PARAMETERS if is_parameter else _OPTIONS).get(argument.name)
     if option is not None:
-        return option if argument.value else option.split()[0]
+        flag = option.split()[0]
+        named = option if argument.value else flag
+        return named if flags is None or flag in flags else f"`bagwise fit {named}`"
     return f"--param {argument}".replace("'", "") if is_parameter else f"{argument} (in Python)"
 
 

@@ -65,7 +65,7 @@ def report(
     given: dict[str, Any] = {"bag": options.bag, "label": label, "groups": groups}
     given |= {"labels": options.labels, "cv": folds, "images": images, "title": title}
     given |= {"positive": positive, "format": options.format, "duration": duration, "event": event}
-    given |= {"site": site, "unit": options.unit}
+    given |= {"site": site, "unit": options.unit, "decimal": options.decimal}
     words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
     command = shlex.join(words + as_words(**given))
     with output.steps() as callback:

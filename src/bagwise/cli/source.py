@@ -46,7 +46,8 @@ def add_hints(data: Path, columns: dict[str, Any]) -> Iterator[None]:
         yield
     except FormatError as error:
         roles = ["bag", *filter(None, (columns.get(name) for name in ("bag", "label", "groups")))]
-        if isinstance(error, MixedTypeError) and "decimal" not in error.problem:
+        of_model = isinstance(columns.get("features"), tuple)  # no column can be left out
+        if isinstance(error, MixedTypeError) and "decimal" not in error.problem and not of_model:
             drop = f"--drop {quote(str(error.column))}"
             say(escape(f"Hint: leave the column out with {drop}, or name its role."))
             _hint(data, columns)
@@ -74,7 +75,8 @@ def _hint(data: Path, columns: dict[str, Any]) -> None:
     if format not in TABLES:
         return
     roles = guess_columns(data, format, columns.get("bag"))[1]
-    guessed = {"bag": roles.bag, "label": roles.label, "groups": roles.groups}
+    guessed = {"bag": roles.bag}
+    guessed |= {"label": roles.label, "groups": roles.groups} if "label" in columns else {}
     words = as_words(**{n: name for n, name in guessed.items() if name != columns.get(n)})
     if roles.bag is not None and words:
         say(escape(f"Hint: from their values, the columns may be {join(words)}."))
@@ -134,6 +136,7 @@ Known = Annotated[
 Covariates = Annotated[str | None, typer.Option(help=_COVARIATES, metavar="NAMES")]
 Annotations = Annotated[Path | None, typer.Option(help=_ANNOTATIONS, metavar="FOLDER")]
 Format = Annotated[str | None, typer.Option(help=_FORMAT, metavar="FORMAT")]
+Decimal = Annotated[str | None, typer.Option(help=_DECIMAL, metavar="MARK")]
 Regroup = Annotated[
     bool, typer.Option("--regroup", help="Accept bags whose rows are not consecutive.")
 ]
@@ -152,7 +155,7 @@ class Source:
     regroup: Regroup = False
     labels: Labels = None
     drop: Annotated[list[str] | None, typer.Option(help=_DROP, metavar="NAMES")] = None
-    decimal: Annotated[str | None, typer.Option(help=_DECIMAL, metavar="MARK")] = None
+    decimal: Decimal = None
     impute: Annotated[
         str | None, typer.Option(help=_IMPUTE, metavar="HOW", callback=_check_impute)
     ] = None
