@@ -136,6 +136,20 @@ def test_numbers_are_compared_on_unseen_sites(study, tmp_path):
     assert printed(*words, "--site", "site")["unseen_sites"]["MeanRegressor"]["mean"] <= 1
 
 
+@pytest.mark.parametrize(
+    ("words", "task"),
+    [
+        (("--duration", "a", "--event", "b"), "times"),
+        (("--label", "a", "--order", "nonsense"), "grades"),
+        (("--label", "a", "--task", "numbers"), "numbers"),
+        (("--label", "diagnosis", "-m", "MeanRegressor"), "numbers"),
+    ],
+)
+def test_an_audit_of_other_labels_is_refused(words, task, study):
+    message = f"audit is for classes, not for {task}"
+    refused(2, message, "audit", study, "--bag", "slide", "--site", "site", *words)
+
+
 def test_the_report_shows_slides_together_and_sites(study, model, tmp_path):
     done("report", model, study, "--site", "site", "--out", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()

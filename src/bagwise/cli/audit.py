@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli import output
-from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
+from bagwise.cli.model import Positive, build_model, positive_label, scaler_for, settle_task
 from bagwise.cli.options import Folds, Jobs, Seed
 from bagwise.cli.source import Site, Source
 
@@ -44,6 +44,8 @@ def audit(
     from bagwise.model_selection.scaling import with_scaler
 
     built = None if model is None else build_model(model, {})
+    if (task := settle_task(source, built and built.task)) not in (None, "classes"):
+        raise typer.BadParameter(f"audit is for classes, not for {task}; --cut splits numbers.")
     bags, y = source.read_labeled(site=site)
     if bags.sites is None:
         raise typer.BadParameter(f"{source.data} has no column site: name yours with --site.")
