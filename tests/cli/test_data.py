@@ -39,6 +39,12 @@ def test_scattered_rows_are_brought_together_when_told(tmp_path):
     assert read(tmp_path / "out.csv")[0].sizes.tolist() == [2, 1]
 
 
+@pytest.mark.parametrize("flag", [["--impute", "median"], ["--order", "a,b"], ["--task", "grades"]])
+def test_what_convert_would_ignore_is_refused(flag, folder, tmp_path):
+    message = f"{flag[0]} is for models"
+    refused(2, message, "convert", folder / "train.csv", tmp_path / "out.csv", *COLUMNS, *flag)
+
+
 def test_datasets_lists_every_set_with_its_counts(tmp_path):
     nothing = {"BAGWISE_DATA": str(tmp_path), "BAGWISE_CACHE": str(tmp_path)}
     result = done("datasets", **nothing)

@@ -72,6 +72,17 @@ def test_what_a_format_cannot_store_is_said(name, tmp_path):
         write(tmp_path / f"2{name}", BAGS.replace(coords=np.ones((BAGS.n_instances, 2))), [1, 0])
 
 
+@pytest.mark.parametrize("suffix", sorted({*SUFFIXES, ""} - {".bags"}))
+@pytest.mark.filterwarnings("ignore:.*cannot store")
+def test_events_and_times_are_kept_by_bags_only(suffix, tmp_path):
+    times = np.array([(True, 1.5), (False, 2.0)], dtype=[("event", bool), ("time", float)])
+    with pytest.raises(ValueError, match=r"Only \.bags folders keep events and times"):
+        write(tmp_path / f"b{suffix}", BAGS, times)
+    assert not (tmp_path / f"b{suffix}").exists()
+    write(tmp_path / "b.bags", BAGS, times)
+    assert read(tmp_path / "b.bags")[1].tolist() == times.tolist()
+
+
 @pytest.mark.parametrize("name", ["b.csv", "b.parquet", "b.svm", "b.data"])
 def test_ids_that_a_format_cannot_store(name, tmp_path):
     ids = np.array(["a", ""]) if name != "b.parquet" else np.array(["a", 1], dtype=object)

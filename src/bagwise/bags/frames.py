@@ -20,12 +20,14 @@ BAG_FEATURE = "bag_feature_"
 COORDS = ("coord_x", "coord_y")
 
 
-def check_labels(bags: Bags, y: Any) -> Any:
+def check_labels(bags: Bags, y: Any, *, times: bool = False) -> Any:
     """Verify bags to be written; return one label per bag as an array, or None."""
     verify_bags(bags)
     y = None if y is None else np.asarray(y)
     if y is not None and y.shape != (len(bags),):
         raise ValueError(f"Expected one label per bag ({len(bags)}), got shape {y.shape}.")
+    if y is not None and y.dtype.names and not times:
+        raise ValueError("Only .bags folders keep events and times: write one, or leave them out.")
     return y
 
 

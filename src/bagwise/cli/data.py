@@ -43,6 +43,9 @@ def convert(
 
     if out.exists() and not force:
         raise typer.BadParameter(f"{out} exists already; --force replaces it.")
+    for flag in ("impute", "task", "order"):
+        if getattr(source, flag) is not None:
+            raise typer.BadParameter(f"--{flag} is for models; bags are written as they are.")
     bags, y = source.read()
     options: dict[str, Any] = {"overwrite": True} if force and out.suffix == ".bags" else {}
     write(out, bags, y, **options)

@@ -189,7 +189,7 @@ def write_bags(path: str | Path, bags: Bags, y: Any = None, *, overwrite: bool =
     if path.exists() and not (overwrite and (path / MANIFEST).is_file()):
         remedy = (Argument("overwrite", "True"), " to replace a .bags folder.")
         raise FileExistsError(Message(f"{path} exists. Pass ", *remedy))
-    y = check_labels(bags, y)
+    y = check_labels(bags, y, times=True)
     with replacing(path) as partial:
         partial.mkdir(parents=True)
         _write_into(partial, bags, y)
