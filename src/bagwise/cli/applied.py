@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from bagwise.bags.ids import resolve_names
 from bagwise.cli.model import need_labels
-from bagwise.cli.options import Place, join_names, split_names
+from bagwise.cli.options import Place, join_names
 from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
 from bagwise.cli.source import (
     TABLES,
@@ -42,13 +42,6 @@ Only = Annotated[
 ]
 
 
-def split_ids(only: list[str] | None) -> list[str]:
-    """Return the names of bags that `--only` gives."""
-    return split_names(only) or []
-
-
-# Roles whose columns are those of the fit, where the file has them.
-_RECALLED = ("bag", "label", "groups", "smiles", "instance_ids")
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file written by `bagwise fit`.", metavar="MODEL")
 ]
@@ -111,7 +104,7 @@ class ApplyOptions:
         is_table = format in TABLES
         if is_table or (format == "slides" and self.labels is not None):
             table = (self.data, format) if self.labels is None else (self.labels, "csv")
-            noted = {role: notes.get(role) for role in _RECALLED}
+            noted = {r: notes.get(r) for r in ("bag", "label", "groups", "smiles", "instance_ids")}
             names = column_names(*table, noted.values())
             known = {r: c for r, c in noted.items() if c and (c in names or c.isdecimal())}
             for role in columns.keys() & {"bag", "label", "groups"}:
@@ -119,8 +112,7 @@ class ApplyOptions:
         if is_table:
             columns |= {"smiles": known.get("smiles"), "instance_id": known.get("instance_ids")}
             if columns["smiles"] is None:
-                features = description["feature_names"]
-                more["features"] = None if features is None else tuple(features)
+                more["features"] = tuple(description["feature_names"] or ()) or None
                 dropped = {*names} & {*(notes.get("drop") or [])} & {*ROLES.values()}
                 more["drop"] = sorted(dropped) or None  # readers know these names
         columns["groups"] = None if unit is not None else columns.get("groups")

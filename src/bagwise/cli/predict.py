@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.applied import Applied, ApplyOptions, Only, Out, split_ids
-from bagwise.cli.options import Place
+from bagwise.cli.applied import Applied, ApplyOptions, Only, Out
+from bagwise.cli.options import Place, split_names
 from bagwise.cli.output import Json, deliver, plain_table, reword, say, show, show_json
 from bagwise.cli.source import Duration, Event, Groups, Label
 
@@ -35,7 +35,7 @@ def predict(
 
     `bagwise predict slides.bagwise new.csv --bag slide --out predictions.csv`
     """
-    with options.load(split_ids(only), check=not place).at(place) as applied:
+    with options.load(split_names(only), check=not place).at(place) as applied:
         applied.say_positive()
         columns = _instance_columns(applied) if instances else _bag_columns(applied)
     deliver(columns, out, as_json)
@@ -217,7 +217,7 @@ def explain(
 
     `bagwise explain slides.bagwise new.csv --bag slide --only s17 --top 5`
     """
-    applied = options.load(split_ids(only))
+    applied = options.load(split_names(only))
     predicted = applied.classifier.predict(applied.seen)
     wanted = np.arange(len(predicted))
     if applied.classifier.task == "classes" and not (only or every or len(applied.classes) > 2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,12 +63,10 @@ def report(
     y = applied.labels(options.data)
     folds = cv or _choose_folds(applied, y)
     pictures = None if images is None else _pictures(applied, images)
-    given: dict[str, Any] = {"bag": options.bag, "label": label, "groups": groups}
-    given |= {"labels": options.labels, "cv": folds, "images": images, "title": title}
-    given |= {"positive": positive, "format": options.format, "duration": duration, "event": event}
-    given |= {"site": site, "unit": options.unit, "decimal": options.decimal}
-    words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
-    command = shlex.join(words + as_words(**given))
+    given = asdict(options) | {"label": label, "groups": groups, "cv": folds, "images": images}
+    given |= {"title": title, "positive": positive, "duration": duration, "event": event}
+    words = ["bagwise", "report", *(str(given.pop(name)) for name in ("model", "data"))]
+    command = shlex.join([*words, "--out", str(out), *as_words(**given, site=site)])
     with output.steps() as callback:
         about: dict[str, Any] = {"title": title, "data_name": options.data.name}
         about |= {"command": command}

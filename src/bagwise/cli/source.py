@@ -75,9 +75,9 @@ def _hint(data: Path, columns: dict[str, Any]) -> None:
     if format not in TABLES:
         return
     roles = guess_columns(data, format, columns.get("bag"))[1]
-    guessed = {"bag": roles.bag}
-    guessed |= {"label": roles.label, "groups": roles.groups} if "label" in columns else {}
-    words = as_words(**{n: name for n, name in guessed.items() if name != columns.get(n)})
+    guessed = {"bag": roles.bag, "label": roles.label, "groups": roles.groups}
+    known = guessed if "label" in columns else ("bag",)  # to the command
+    words = as_words(**{n: guessed[n] for n in known if guessed[n] != columns.get(n)})
     if roles.bag is not None and words:
         say(escape(f"Hint: from their values, the columns may be {join(words)}."))
 
@@ -298,8 +298,7 @@ def _read_times(
             raise LabelError(error.path, error.problem, error.line, label) from error
         found.append(need_labels(y, data))
     events = _find_events(found[0], event, word)
-    what = f"--duration {duration} is for numbers; that"
-    times = need_numbers(found[1], bags.ids, what)
+    times = need_numbers(found[1], bags.ids, f"--duration {duration} is for numbers; that")
     return bags, check_times(np.column_stack([events, times]), bags.ids).as_array()
 
 
@@ -330,8 +329,8 @@ def _read_file(
     from bagwise.io.dispatch import READERS
 
     options = {name: value for name, value in columns.items() if value is not None}
-    table = (options["labels"], "csv") if "labels" in options else (data, format)
-    names = cache(partial(column_names, *table, options.values()))
+    path, kind = (options["labels"], "csv") if "labels" in options else (data, format)
+    names = cache(partial(column_names, path, kind, options.values()))
     if format != "h5ad":  # whose genes and columns have names
         options |= {n: _name_or_number(value, names) for n, value in options.items() if n != "only"}
     if regroup:
@@ -364,21 +363,15 @@ _FLAGS = {"instance_ids": "instance-id", "sites": "site", "known_labels": "known
 
 
 def _name_or_number(value: Any, names: Callable[[], list[str]]) -> Any:
-    """Turn "3" into a position where no column has that name; a list of columns one by one.
-
-    The tuple of a model's features has names only.
-    """
-    if isinstance(value, list):
+    """Turn "3" into a position where no column has that name; a list of columns one by one."""
+    if isinstance(value, list):  # the tuple of a model's features has names only
         return [_name_or_number(one, names) for one in value]
     is_number = isinstance(value, str) and value.isdecimal() and value not in names()
     return int(value) if is_number else value
 
 
 def column_names(path: Path, format: str, named: Iterable[Any] = ()) -> list[str]:
-    """Return the names of the columns of a table; none of a CSV without a header.
-
-    Names that are ``named`` make the first row of a CSV a header.
-    """
+    """Return the names of the columns of a table; none of a CSV without a header (see `sniff`)."""
     from bagwise.io._arrowfiles import IPC, PARQUET, ArrowFile
     from bagwise.io.findings import read_table
     from bagwise.io.tables import sniff
@@ -403,10 +396,8 @@ def _refuse_unknown(format: str, reader: Any, options: dict[str, Any]) -> None:
 
 def _say_guess(data: Path, columns: dict[str, Any]) -> None:
     """Say which columns of a table without a header are taken for the bags and the labels."""
-    from bagwise.io.tables import sniff
-
     open_roles = [role for role in ("bag", "label") if columns.get(role, "") is None]
-    if not open_roles or sniff(data, named=columns.values()).header_lines:
+    if not open_roles or column_names(data, "csv", columns.values()):
         return
     taken = {"bag": "bags are in column 0", "label": "labels are in column 1"}
     guess = ", ".join(taken[role] for role in open_roles)

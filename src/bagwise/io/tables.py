@@ -133,10 +133,7 @@ class TableText:
 
 
 def sniff(
-    path: Path,
-    header: bool | None = None,
-    delimiter: str | None = None,
-    named: Iterable[Any] = (),
+    path: Path, header: bool | None = None, delimiter: str | None = None, named: Iterable[Any] = ()
 ) -> TableText:
     """Guess header and delimiter from the first rows of a file; a header may have ``named``."""
     with open_source(path) as file:
