@@ -315,10 +315,12 @@ def need_numbers(y: Any, ids: Any, what: str) -> Any:
     """Return labels as floats; an error says ``what`` and names the first bag without a number."""
     from bagwise.io.tables import is_number
 
-    for i, value in enumerate(np.asarray(y).tolist()):
-        if not is_number(str(value)):
-            problem = f"{what} of {name_of(ids, i)} is {value!r}. Correct it; for decimal commas "
-            raise ValueError(Message(problem, "give ", Argument("decimal", "','"), "."))
+    texts = list(map(str, np.asarray(y).tolist()))
+    commas = ("For decimal commas give ", Argument("decimal", "','"), ".")
+    for mark, remedy in ((",", ("Correct it.",)), (".", commas)):
+        for i, text in enumerate(texts):
+            if not is_number(text.replace(mark, ".")):
+                raise ValueError(Message(f"{what} of {name_of(ids, i)} is {text!r}. ", *remedy))
     return np.asarray(y, dtype=np.float64)
 
 
