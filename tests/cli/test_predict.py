@@ -178,6 +178,14 @@ def test_columns_named_by_digits_are_no_positions(suffix, cells, tmp_path):
     refused(1, "has no column '1'", "predict", model, other)
 
 
+def test_columns_without_names_stay_out(tmp_path):
+    rows = (f"s{i // 2},{i // 2 % 2},9.5,{i / 3},0.5\n" for i in range(24))
+    (tmp_path / "t.csv").write_text("".join(rows))
+    model = ["-m", "MI-SVM", "--no-calibration", "--drop", "2", "-o", tmp_path / "m.bagwise"]
+    done("fit", tmp_path / "t.csv", *model)
+    assert len(printed("predict", tmp_path / "m.bagwise", tmp_path / "t.csv")) == 12
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".feather", ".h5ad"])
 def test_groups_of_the_fit_may_be_missing(suffix, cells, tmp_path):
     bags, y = read(cells)

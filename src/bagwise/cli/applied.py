@@ -114,7 +114,8 @@ class ApplyOptions:
             if columns["smiles"] is None:
                 more["features"] = tuple(description["feature_names"] or ()) or None
                 dropped = {*names} & {*(notes.get("drop") or [])} & {*ROLES.values()}
-                more["drop"] = sorted(dropped) or None  # readers know these names
+                # Readers know these names; without names there are positions.
+                more["drop"] = sorted(dropped) or (None if names else notes.get("drop"))
         columns["groups"] = None if unit is not None else columns.get("groups")
         columns["instance_id"] = self.instance_id or columns.get("instance_id")
         mark = notes.get("decimal")  # fields apart by commas have no such numbers
