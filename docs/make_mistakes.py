@@ -41,6 +41,8 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
             "the sites are not named",
             "audit cells.csv --bag slide --label dx --drop patient,note --impute median",
         ),
+        ("labels that are no classes", "audit numbers.csv --task numbers"),
+        ("an option that is for models", "convert cells.csv cells.bags --impute median"),
         ("a name is given to look up", "models MI-SVM"),
         ("a name is given to look up", "datasets musk1"),
         ("a format that is not known", "convert cells.csv cells.docx"),
