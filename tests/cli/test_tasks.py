@@ -258,10 +258,13 @@ def test_heat_maps_show_numbers_grades_and_risks_of_patches(task, tmp_path):
 def test_a_folder_of_slides_may_have_times(tmp_path):
     bags, worst = make_slide_bags(24, 4, bag_size=(9, 12), random_state=0)
     write_slides(tmp_path / "slides", bags)
-    frame = pd.DataFrame({"slide_id": bags.ids, "months": 3 - worst, "died": np.arange(24) % 3 > 0})
-    frame.astype({"died": int}).to_csv(tmp_path / "times.csv", index=False)
+    died = np.arange(24) % 3 > 0
+    frame = pd.DataFrame({"slide_id": bags.ids, "months": 3.5 - worst, "died": died})
+    how = {"index": False, "sep": ";", "decimal": ","}
+    frame.astype({"died": int}).to_csv(tmp_path / "times.csv", **how)
     model, data = tmp_path / "m.bagwise", [tmp_path / "slides", "--labels", tmp_path / "times.csv"]
-    done("fit", *data, *ROLES["times"][:4], "--model", "CoxBag", "--out", model)
+    words = [*ROLES["times"][:4], "--decimal", ",", "--model", "CoxBag", "--out", model]
+    done("fit", *data, *words)
     assert json.loads(done("evaluate", model, *data, "--json").stdout)["n_bags"] == 24
 
 

@@ -119,7 +119,8 @@ class ApplyOptions:
         columns["groups"] = None if unit is not None else columns.get("groups")
         columns["instance_id"] = self.instance_id or columns.get("instance_id")
         mark = notes.get("decimal")  # fields apart by commas have no such numbers
-        has_mark = format == "csv" and sniff(self.data).delimiter != mark
+        texts = self.data if format == "csv" else self.labels
+        has_mark = texts is not None and sniff(texts).delimiter != mark
         columns["decimal"] = self.decimal or (mark if has_mark else None)
         columns["regroup"] = self.regroup or (is_table and notes.get("regroup", False))
         if format == "svmlight":  # the last features may be zero everywhere
