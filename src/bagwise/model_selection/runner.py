@@ -221,7 +221,7 @@ class Runner:
 
     def _share(self, name: str) -> float:
         """Return the seconds that a cell may take for all cells of its model to finish in time."""
-        if self.deadline.left == inf:  # a benchmark has thousands of names
+        if self.deadline == NEVER:  # a benchmark has thousands of names
             return inf
         others = [other for other in self._open if other != name and other not in self.left_out]
         cheaper = [n for n in others if self._mean_seconds(n) <= (self._foresee(name) or inf)]
