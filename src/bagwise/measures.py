@@ -111,12 +111,13 @@ def measure(
     """
     units = np.arange(len(y)) if units is None else units
     quantile = float(student.ppf(0.975, max(int(units.max()), 1)))
-    found = {}
+    found, n_units = {}, int(units.max()) + 1
     for name in names:
         value, parts = split_parts(name, y, predicted)
-        found[name] = bound_parts(value, parts, units, SCALES[name], quantile)
         if name == "accuracy":
-            found[name] = value, *bound_share(value, _variance(parts, units), int(units.max()) + 1)
+            found[name] = value, *bound_share(value, _variance(parts, units), n_units, n_units)
+        else:
+            found[name] = bound_parts(value, parts, units, SCALES[name], quantile)
     return found
 
 
@@ -148,12 +149,15 @@ def bound(
 
 
 def bound_share(
-    share: float, variance: float, n_units: float, quantile: float = norm.ppf(0.975)
+    share: float, variance: float, most: float, alike: float, quantile: float = norm.ppf(0.975)
 ) -> tuple[float, float]:
-    """Return Wilson's interval of a share, with the number of units that give its variance."""
+    """Return Wilson's interval of a share of ``most`` units or, as the variance says, fewer.
+
+    ``alike`` of them count where all are right, or all wrong.
+    """
     spread = share * (1 - share)
-    many = spread / variance if variance > 0 and spread > 0 else n_units
-    return wilson(share, min(many, n_units), quantile)
+    many = spread / variance if variance > 0 and spread > 0 else alike
+    return wilson(share, min(many, most), quantile)
 
 
 def evaluate_times(

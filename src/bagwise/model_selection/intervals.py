@@ -34,8 +34,8 @@ from scipy.stats import norm, t as student
 
 from bagwise._typing import Array
 from bagwise.bags.ids import factorize
-from bagwise.measures import SCALES, Part, bound, split_parts
-from bagwise.metrics import auc_bounds, count_effective, labels_of, place_scores, wilson
+from bagwise.measures import SCALES, Part, bound, bound_share, split_parts
+from bagwise.metrics import auc_bounds, count_effective, labels_of, place_scores
 from bagwise.times import check_times, concordance
 
 METRICS = ("auc", "accuracy", "balanced_accuracy")  # of any number of classes
@@ -225,10 +225,9 @@ def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array
         bounds = bound(value, float(np.sqrt(variance)), SCALES[metric], sample.quantile)
         return Estimate(value, *bounds, parts, values)
     smallest = min(np.unique(sample.units[sample.y == k]).size for k in sample.classes)
-    spread = value * (1 - value)
-    many = spread / variance if variance > 0 and spread > 0 else smallest / sample.correction
-    low, high = wilson(value, min(many, sample.n_units), sample.quantile)
-    return Estimate(value, low, high, parts, values)
+    alike = smallest / sample.correction
+    bounds = bound_share(value, variance, sample.n_units, alike, sample.quantile)
+    return Estimate(value, *bounds, parts, values)
 
 
 def _bound_auc(value: float, sample: Sample, parts: Array) -> tuple[float, float]:
