@@ -113,7 +113,7 @@ def test_the_page_shows_results_failures_and_what_is_missing(folder):
     assert "| broken | 4 of 4 | RuntimeError: it does not converge |" in made
     assert "| set | again | by chance | by maximum | in part |" in made  # and not what always fails
     assert "- in part: 1 of 18 sets run (planted pairs)" in made  # half a set does not count
-    assert "with more: by chance on 2 sets" in made
+    assert "three seeds: by chance on 2 sets" in made
     assert "- by maximum: 2 of 18 sets run (musk1, planted pairs)" in made
     assert "| by maximum | 100.0 | 1.5 |" in made
     assert (out.parent / "ranks.png").stat().st_size > 1000
